@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import signal
@@ -173,6 +174,7 @@ class TestKernel:
         )
         environment |= {name: str(folder) for name, folder in folders.items()} | self.environment
         self.manager = KernelManager()
+        assert self.manager.kernel_spec is not None
         self.manager.kernel_spec.argv = [self.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         self.manager.start_kernel(
             cwd=str(self.cwd), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -253,16 +255,14 @@ class TestKernel:
             reply = self.client.execute_interactive(
                 code, silent=silent, store_history=keep, allow_stdin=False, output_hook=show, timeout=timeout
             )
-        except (TimeoutError, RuntimeError) as error:
-            return Run("timeout" if self.alive() else "dead", "".join(shown), repr(error))
+        except (TimeoutError, RuntimeError) as late:
+            return Run("timeout" if self.alive() else "dead", "".join(shown), repr(late))
         content = reply["content"]
         error = "" if content["status"] == "ok" else f"{content.get('ename')}: {content.get('evalue')}"
         return Run(content["status"], "".join(shown), error)
 
     def value(self, expression: str) -> Any:
         """Return the value of *expression* in the kernel, by its repr (literals only)."""
-        import ast
-
         self.client.execute("", silent=True, user_expressions={"value": expression})
         while True:
             reply = self.client.get_shell_msg(timeout=60)

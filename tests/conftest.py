@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -12,6 +13,7 @@ import pytest
 
 from tests.builders import TestKernel, TestWorkspace
 from tests.guard import GUARD
+from tests.stores import fsck, stores_below
 
 _REAL_HOME = Path("~").expanduser()
 _SHARED_MEMORY = "/dev/shm/nbrewind-test"
@@ -97,3 +99,38 @@ def kernel(workspace: TestWorkspace, home: Path) -> Iterator[TestKernel]:
     kernel.load()
     yield kernel
     kernel.stop()
+
+
+@pytest.fixture
+def sound_stores(tmp_path: Path, home: Path) -> Iterator[None]:
+    """Fail a test that leaves a store which `git fsck` finds fault with."""
+    yield
+    for store in stores_below(tmp_path, home):
+        assert fsck(store) == ""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a file system of 24 MiB of its own, or skip where none can be mounted."""
+    place = tmp_path / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "nbrewind-test", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system can be mounted by root only")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.fixture
+def unwritable() -> Iterator[Callable[[Path], None]]:
+    """Return a function after which a file can be neither written nor replaced, even by root."""
+    done: list[Path] = []
+
+    def make(path: Path) -> None:
+        if subprocess.run(["chattr", "+i", str(path)], capture_output=True, check=False).returncode:
+            pytest.skip("a file cannot be made immutable here")
+        done.append(path)
+
+    yield make
+    for path in done:
+        subprocess.run(["chattr", "-i", str(path)], check=True)
