@@ -307,3 +307,7 @@ class Settings:
     durability: str = "turn"
     pending_ttl: float = 600.0
     force_deletions: int = 50
+    shadow_dir: str = ""
+    turns: str = "each"
+    every_n_turns: int = 0
+    git_anchor: bool = True

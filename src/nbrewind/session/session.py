@@ -309,8 +309,8 @@ class Session:
         """Bring single *paths* back from *target*, beside the present one with *destination*."""
         raise NotImplementedError
 
-    def name(self, text: str, target: str = "") -> Operation:
-        """Name the present point (or *target*); a named point is kept for ever.
+    def name(self, text: str) -> Operation:
+        """Name the present point; a named point is kept for ever.
 
         Raises:
             UsageError: an empty or overlong name.

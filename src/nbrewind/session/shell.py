@@ -15,12 +15,14 @@ class ShellMove:
     """Where In, Out and the counter go with a move of the session.
 
     *operation* is the move, *undone* the move whose discarded In and Out come back (undo, redo). *next_number* is the
-    number of the next prompt. *inputs* are the cells on the line now in force, by number, for what no guard holds.
+    number of the next prompt; this kernel's entries from *cut_from* on go (all of them where the target is a turn of an
+    earlier kernel). *inputs* are the cells on the line now in force, by number, for what no guard holds.
     """
 
     operation: OperationId
     undone: OperationId | None
     next_number: int
+    cut_from: int
     inputs: tuple[tuple[int, str], ...] = ()
 
 

@@ -15,7 +15,7 @@ class Status:
 
     *state* is one of `saved`, `saving`, `partly saved`, `first copy`, `paused`, `off`, `not protected`, `frozen`.
     *not_protected* names since when and why ("[12]", "disk full"); None while all is well. *not_covered* are paths of
-    the workspace that no rewind brings back, *missing* the optional parts that are not installed with what is lost by it.
+    the workspace that no rewind brings back, *missing* the optional parts that are not installed, with what is lost.
     *disk* counts bytes in the store by kind.
     """
 

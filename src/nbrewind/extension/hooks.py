@@ -1,0 +1,197 @@
+"""The edges of turns: IPython's cell events, fenced so that nothing of ours reaches a cell."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nbrewind.extension.cells import is_blank, is_only_magics
+from nbrewind.extension.history import ShellState
+from nbrewind.model import TurnStatus
+from nbrewind.session.turns import TurnEnd, TurnStart
+
+__all__ = ["CellHooks", "TurnPort"]
+
+_LOG = logging.getLogger("nbrewind")
+_EVENTS = ("pre_run_cell", "post_run_cell")
+
+
+class TurnPort(Protocol):
+    """What the hooks need of a session."""
+
+    def begin_turn(self, start: TurnStart) -> None:
+        """Open a turn. Never raises."""
+
+    def end_turn(self, end: TurnEnd) -> None:
+        """Close it. Never raises."""
+
+
+class OutputPort(Protocol):
+    """What the hooks need of the collector of outputs."""
+
+    def begin(self, number: int | None) -> None:
+        """A cell starts to show things."""
+
+    def collect(self, number: int | None) -> str:
+        """Return what it showed as nbformat JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    thread: int
+    request: str
+    info: Any
+
+
+class CellHooks:
+    """Turns IPython's cell events into turns.
+
+    Only the outermost cell is a turn: cells inside it and a subshell's cell beside it join. A `post` without its `pre`
+    (blank cells, the cell that loads us) is passed over. Each callback swallows what it raises: IPython would show it
+    in the user's cell.
+    """
+
+    def __init__(self, shell: Any, session: TurnPort, state: ShellState, outputs: OutputPort) -> None:
+        self._shell = shell
+        self._session = session
+        self._state = state
+        self._outputs = outputs
+        self._lock = threading.Lock()
+        self._running: list[_Cell] = []
+        self._turn_number: int | None = None
+        self._turn_is_open = False
+        self._callbacks: dict[str, Callable[..., None]] = {
+            "pre_run_cell": self._fenced(self._pre),
+            "post_run_cell": self._fenced(self._post),
+        }
+
+    def install(self) -> None:
+        """Register for the events."""
+        for event in _EVENTS:
+            self._shell.events.register(event, self._callbacks[event])
+
+    def uninstall(self) -> None:
+        """Leave the events. Twice is fine."""
+        for event in _EVENTS:
+            if self._callbacks[event] in self._shell.events.callbacks[event]:
+                self._shell.events.unregister(event, self._callbacks[event])
+
+    @property
+    def cell_is_running(self) -> bool:
+        """Return whether a cell that IPython told us of is running."""
+        return bool(self._running)
+
+    # -- events ---------------------------------------------------------------------------------------------------
+
+    def _pre(self, info: Any) -> None:
+        raw = getattr(info, "raw_cell", "") or ""
+        if is_blank(raw):
+            return
+        keeps = bool(getattr(info, "store_history", True)) and not getattr(info, "silent", False)
+        number = self._state.next_number() - 1 if keeps else None
+        if number is not None:
+            self._state.note_input(number)
+        if not self._push(_Cell(threading.get_ident(), self._request(), info)):
+            return
+        if is_only_magics(raw, getattr(info, "transformed_cell", None), self._shell):
+            self._state.enter("")
+            return
+        self._state.enter(f"[{number}] is still running." if number is not None else "A cell is still running.")
+        self._turn_number, self._turn_is_open = number, True
+        self._session.begin_turn(
+            TurnStart(
+                code=raw,
+                number=number,
+                cell_id=getattr(info, "cell_id", None),
+                started=time.time(),
+                only_if_effect=not keeps,
+            )
+        )
+        self._outputs.begin(number)
+
+    def _post(self, result: Any) -> None:
+        if not self._pop(getattr(result, "info", None)):
+            return
+        try:
+            if self._turn_is_open:
+                self._turn_is_open = False
+                status, error = outcome(result)
+                outputs = self._outputs.collect(self._turn_number)
+                self._session.end_turn(TurnEnd(status=status, error=error, ended=time.time(), outputs=outputs))
+        finally:
+            self._state.leave()
+
+    def _push(self, cell: _Cell) -> bool:
+        """Note that *cell* runs; return whether it is the outermost."""
+        with self._lock:
+            # One thread serves one request at a time: a cell of another one ended without our hearing of it.
+            self._running = [
+                known for known in self._running if known.thread != cell.thread or known.request == cell.request
+            ]
+            self._running.append(cell)
+            return len(self._running) == 1
+
+    def _request(self) -> str:
+        """Return the id of the request that this thread serves ("" in a terminal)."""
+        try:
+            return str(self._shell.get_parent()["header"]["msg_id"])
+        except (AttributeError, KeyError, TypeError, LookupError):
+            return ""
+
+    def _pop(self, info: Any) -> bool:
+        """Take the cell of *info* off; return whether it was the last one running."""
+        raw = getattr(info, "raw_cell", "")
+        if info is not None and is_blank(raw):
+            return False
+        me = threading.get_ident()
+        with self._lock:
+            mine = [index for index, cell in enumerate(self._running) if cell.thread == me]
+            same = [index for index in mine if self._running[index].info is info]
+            # A cell that died in IPython's own machinery comes back with a new `info` of the same text.
+            same = same or [index for index in mine[-1:] if getattr(self._running[index].info, "raw_cell", None) == raw]
+            if not same:
+                return False
+            for index in reversed([index for index in mine if index >= same[-1]]):
+                del self._running[index]
+            return not self._running
+
+    def _fenced(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        def fenced(argument: Any = None) -> None:
+            try:
+                callback(argument)
+            except KeyboardInterrupt:
+                _interrupt_soon()
+            except Exception:  # noqa: BLE001  the cell comes first
+                _LOG.warning("nbrewind could not follow a cell.", exc_info=True)
+
+        return fenced
+
+
+def outcome(result: Any) -> tuple[TurnStatus, str]:
+    """Return how a cell ended, and its error as one line."""
+    error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+    if error is None:
+        return TurnStatus.OK, ""
+    # An interrupted async cell ends with CancelledError.
+    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+        return TurnStatus.INTERRUPTED, type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  a user's exception may not be able to say what it is
+        text = ""
+    return TurnStatus.ERROR, f"{type(error).__name__}: {text}"[:500]
+
+
+def _interrupt_soon() -> None:
+    """Interrupt again in a moment: a stop that came while our hook ran was meant for the cell."""
+    main = threading.main_thread().ident
+    if main is not None and threading.current_thread() is threading.main_thread():
+        timer = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT))
+        timer.daemon = True
+        timer.start()
