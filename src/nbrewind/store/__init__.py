@@ -1,0 +1,1 @@
+"""What lasts: the shadow repository, the operation log, and the locks between kernels."""
