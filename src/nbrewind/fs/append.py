@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from nbrewind.fs.descriptors import set_exact_mode, sync_data
+from nbrewind.fs.descriptors import reserve, set_exact_mode, sync_data
 from nbrewind.fs.probe import Buffer, StrPath, mutate, mutate_bytes
 
 __all__ = ["AppendFile"]
@@ -65,6 +65,16 @@ class AppendFile:
             raise
         self.size = offset + (data.nbytes if isinstance(data, memoryview) else len(data))
         return offset
+
+    def reserve(self, size: int) -> bool:
+        """Reserve room for *size* more bytes without making the file longer; return False where this is unknown here.
+
+        Raises:
+            OSError: There is no room.
+        """
+        if self._broken:
+            raise self._refusal()
+        return reserve(self._fd, self.size, size)
 
     def sync(self) -> None:
         """Flush what was appended.

@@ -14,6 +14,8 @@ __all__ = [
     "copy_bytes",
     "create_file",
     "pwrite",
+    "reserve",
+    "set_exact_mode",
     "sync_data",
     "sync_directory",
     "sync_file",
@@ -67,10 +69,19 @@ def allocate(fd: int, size: int) -> bool:
 
     The file becomes at least *size* bytes long.
     """
+    return _reserved(fd, 0, 0, size)
+
+
+def reserve(fd: int, offset: int, size: int) -> bool:
+    """Reserve *size* bytes from *offset* on without making the file longer; return False where this is unknown here."""
+    return _reserved(fd, native.FALLOC_KEEP_SIZE, offset, size)
+
+
+def _reserved(fd: int, mode: int, offset: int, size: int) -> bool:
     if size <= 0:
         return True
     try:
-        mutate("allocate", fd, native.fallocate, fd, 0, 0, size)
+        mutate("allocate", fd, native.fallocate, fd, mode, offset, size)
     except OSError as error:
         if error.errno in _CANNOT_RESERVE:
             return False

@@ -13,6 +13,7 @@ from typing import Any
 
 __all__ = [
     "AT_FDCWD",
+    "FALLOC_KEEP_SIZE",
     "O_PATH",
     "RENAME_EXCHANGE",
     "RENAME_NOREPLACE",
@@ -27,6 +28,7 @@ __all__ = [
 
 AT_FDCWD = -100
 O_PATH = getattr(os, "O_PATH", 0)
+FALLOC_KEEP_SIZE = 1
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
 RESOLVE_NO_MAGICLINKS = 0x02

@@ -246,7 +246,7 @@ def _version(paths: StorePaths) -> int:
         )
     if int(match[1]) > STORE_VERSION:
         raise StoreTooNew(
-            f"The store {paths.root} was written by a later version (format {match[1]}; this one knows {STORE_VERSION}).",
+            f"The store {paths.root} was written by a later version (format {match[1]}, not {STORE_VERSION}).",
             hint="Upgrade nbrewind; the store was not touched.",
         )
     return int(match[1])
