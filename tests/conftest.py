@@ -13,6 +13,7 @@ import pytest
 
 from tests.builders import TestKernel, TestWorkspace
 from tests.guard import GUARD
+from tests.outsider import Outsider
 from tests.stores import fsck, stores_below
 
 _REAL_HOME = Path("~").expanduser()
@@ -99,6 +100,14 @@ def kernel(workspace: TestWorkspace, home: Path) -> Iterator[TestKernel]:
     kernel.load()
     yield kernel
     kernel.stop()
+
+
+@pytest.fixture(scope="session")
+def outsider() -> Iterator[Outsider]:
+    """Return somebody else, who changes files without being seen by any hook of this process."""
+    outsider = Outsider()
+    yield outsider
+    outsider.close()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 from nbrewind.errors import RewindError
 from tests.builders import Symlink, TestWorkspace, hash_tree
+from tests.outsider import Outsider
 from tests.sessions import Book, attached, settings_for, without_override
 from tests.stores import stores_below
 
@@ -243,13 +244,15 @@ def test_b31_a_store_that_another_user_owns_works(workspace: TestWorkspace, home
     assert workspace.read("a") == b"1"
 
 
-def test_b35_b25_an_ignored_file_survives_when_gitignore_goes_back(book: Book, workspace: TestWorkspace) -> None:
+def test_b35_b25_an_ignored_file_survives_when_gitignore_goes_back(
+    book: Book, workspace: TestWorkspace, outsider: Outsider
+) -> None:
     workspace.git("init", "-q")
     with book.turn():
         workspace.write({".gitignore": ""})
     with book.turn():
         workspace.write({".gitignore": "data/\n"})
-    workspace.write({"data/mine.csv": "mine"})
+    outsider.write(workspace.root, {"data/mine.csv": "mine"})
 
     book.to(1)
 
