@@ -185,3 +185,22 @@ def test_b42_a_kernel_without_changes_takes_nothing_of_the_other_back(
         other.stop()
 
     assert workspace.read("mine") == b"1"
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.05, 0.1, 0.2])
+def test_b78_a_kill_in_a_rewind_ends_before_or_after_it(
+    delay: float, kernel: TestKernel, workspace: TestWorkspace
+) -> None:
+    kernel.run("for n in range(200): open(f'f{n}','w').write('old' * 100)")
+    kernel.run("for n in range(200): open(f'f{n}','w').write('new'); open(f'made{n}','w').write('x')")
+    before = workspace.tree()
+    kernel.run("%rewind to 1", silent=True)
+    kernel.client.execute("%rewind to 1 --yes")
+    time.sleep(delay)
+    kernel.kill()
+
+    kernel.restart()
+
+    names = {f"f{number}".encode() for number in range(200)}
+    found = workspace.tree()
+    assert found == before or (found.keys() == names and all(workspace.read(name) == b"old" * 100 for name in names))
