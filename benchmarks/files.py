@@ -1,0 +1,300 @@
+"""Measure what protecting files costs, side by side with `git add -A && git commit` in the same run.
+
+Usage: files.py [--rounds N] [--part NAME ...]   parts: turns, append, csv, kernel, rewind
+
+CPU is user and system time of this process and its children, in milliseconds, as medians; wall times are medians too.
+Both sides see the same change of the same files, one after the other in every round. Tables go to the terminal, and
+all figures to `benchmarks/results/files.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.builders import TestKernel, TestWorkspace
+from tests.sessions import Book, attached
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def cpu() -> float:
+    """Return user and system time of this process and its finished children, in ms."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime)
+
+
+def measured(function: Callable[[], Any]) -> tuple[float, float]:
+    """Return CPU and wall milliseconds of one call."""
+    before, start = cpu(), time.perf_counter()
+    function()
+    return cpu() - before, 1000 * (time.perf_counter() - start)
+
+
+def disk(folder: Path) -> int:
+    """Return the bytes of all files below *folder*."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Make a folder and remove it afterwards."""
+    place = Path(tempfile.mkdtemp(prefix="nbrewind-bench-"))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
+
+
+def make_files(workspace: TestWorkspace, count: int) -> None:
+    """Write *count* files of 200 bytes to 40 KB, 100 in a folder."""
+    rng = random.Random(count)
+    sizes = rng.choices([200, 2_000, 8_000, 40_000], weights=[4, 4, 2, 1], k=count)
+    workspace.write(
+        {f"d{number // 100}/f{number}.txt": rng.randbytes(size // 2).hex() for number, size in enumerate(sizes)}
+    )
+
+
+class Git:
+    """What people do by hand: `git add -A && git commit`, in a repository beside the files."""
+
+    def __init__(self, workspace: TestWorkspace, folder: Path) -> None:
+        self.workspace = workspace
+        self.environment = dict(os.environ, GIT_DIR=str(folder), GIT_WORK_TREE=str(workspace.root))
+        for name in ("AUTHOR", "COMMITTER"):
+            self.environment |= {f"GIT_{name}_NAME": "b", f"GIT_{name}_EMAIL": "b@example.org"}
+        self.run("init", "-q")
+        self.run("config", "gc.auto", "0")
+
+    def run(self, *words: str) -> str:
+        """Run one git command."""
+        done = subprocess.run(
+            ["git", *words], cwd=self.workspace.root, env=self.environment, capture_output=True, check=True
+        )
+        return done.stdout.decode().strip()
+
+    def commit(self) -> None:
+        """Add and commit everything."""
+        self.run("add", "-A")
+        self.run("commit", "-qm", "turn", "--allow-empty")
+
+    def plumb(self) -> None:
+        """Do the same with the fewest commands: add, write-tree, commit-tree, update-ref."""
+        self.run("add", "-A")
+        tree = self.run("write-tree")
+        self.run("update-ref", "refs/heads/plumbed", self.run("commit-tree", tree, "-m", "turn"))
+
+
+def turn(book: Book, change: Callable[[], None]) -> tuple[float, float]:
+    """Return the cost of one turn without that of *change* itself: before the cell, and after it until it is saved."""
+    with_turn = book.turn("bench")
+    before = measured(with_turn.__enter__)
+    change()
+    after = measured(lambda: (with_turn.__exit__(None, None, None), book.session.settle()))
+    return before[0] + after[0], before[1] + after[1]
+
+
+def turns(rounds: int) -> list[dict[str, Any]]:
+    """Measure turns that change 0, 1, 10 and 1000 of 300 and 10 000 files."""
+    rows = []
+    for count in (300, 10_000):
+        with scratch() as place:
+            workspace = TestWorkspace(place / "work")
+            make_files(workspace, count)
+            naive, plumbing = Git(workspace, place / "naive"), Git(workspace, place / "plumbing")
+            with attached(workspace, place / "home") as book:
+                first = measured(lambda: (book.session.settle(), turn(book, lambda: None)))
+                rows.append(
+                    {"files": count, "changed": "all (first)", "nbrewind": first, "naive": measured(naive.commit)}
+                )
+                plumbing.plumb()
+                rng = random.Random(1)
+                for changed in (0, 1, 10, 1000):
+                    if changed <= count:
+                        rows.append(_round(count, changed, rounds if changed < 1000 else 3, rng, book, naive, plumbing))
+    return rows
+
+
+def _round(
+    count: int, changed: int, rounds: int, rng: random.Random, book: Book, naive: Git, plumbing: Git
+) -> dict[str, Any]:
+    found: dict[str, list[tuple[float, float]]] = {"nbrewind": [], "naive": [], "plumbing": []}
+    for _ in range(rounds):
+        names = [f"d{number // 100}/f{number}.txt" for number in rng.sample(range(count), changed)]
+
+        def change(names: list[str] = names) -> None:
+            naive.workspace.write({name: rng.randbytes(1000).hex() for name in names})
+
+        time.sleep(0.03)
+        found["nbrewind"].append(turn(book, change))
+        found["naive"].append(measured(naive.commit))
+        found["plumbing"].append(measured(plumbing.plumb))
+    medians = {
+        side: tuple(statistics.median(column) for column in zip(*rows, strict=True)) for side, rows in found.items()
+    }
+    return {"files": count, "changed": changed, **medians}
+
+
+def append(rounds: int) -> list[dict[str, Any]]:
+    """Measure appending 6 KB to a file of 1 GB."""
+    with scratch() as place:
+        workspace = TestWorkspace(place / "work")
+        block = "".join(f"{number},{number * 7 % 1000},{number / 7:.6f}\n" for number in range(300_000)).encode()
+        with open(workspace.path("big.csv"), "wb") as file:
+            while file.tell() < 1_000_000_000:
+                file.write(f"{file.tell()}\n".encode() + block)
+        with attached(workspace, place / "home") as book:
+            first = measured(lambda: (turn(book, lambda: None), book.session.settle(600)))
+            rows = [{"what": "first copy of 1 GB", "nbrewind": first}]
+            found, grown = [], []
+            for _ in range(rounds):
+                size = disk(place / "home")
+
+                def change() -> None:
+                    with open(workspace.path("big.csv"), "ab") as file:
+                        file.write(os.urandom(3000).hex().encode())
+
+                found.append(turn(book, change))
+                grown.append(disk(place / "home") - size)
+            middle = tuple(statistics.median(column) for column in zip(*found, strict=True))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            rows.append(
+                {"what": "append 6 KB", "nbrewind": middle, "stored": statistics.median(grown), "peak MB": peak}
+            )
+    return rows
+
+
+def csv(_rounds: int) -> list[dict[str, Any]]:
+    """Measure the disk after 100 turns that each rewrite a 5 MB CSV of which 0.1 % of the rows change, and after gc."""
+    rng = random.Random(5)
+    lines = [f"{number},{rng.random():.12f},{rng.randrange(10**9)}\n" for number in range(150_000)]
+    with scratch() as place:
+        workspace = TestWorkspace(place / "work")
+        with attached(workspace, place / "home") as book:
+            for _ in range(100):
+                for number in rng.sample(range(len(lines)), len(lines) // 1000):
+                    lines[number] = f"{number},{rng.random():.12f},{rng.randrange(10**9)}\n"
+                turn(book, lambda: workspace.write({"data.csv": "".join(lines)}))
+            before = disk(place / "home")
+            cost = measured(book.session.gc)
+            return [{"what": "100 turns of a 5 MB CSV", "before": before, "after gc": disk(place / "home"), "gc": cost}]
+
+
+def kernel(rounds: int) -> list[dict[str, Any]]:
+    """Measure what a person waits for in a real kernel: trivial cells with 0.3 s between them, and in one go."""
+    rows = []
+    for count in (300, 10_000):
+        with scratch() as place:
+            workspace = TestWorkspace(place / "work")
+            make_files(workspace, count)
+            kernels = {}
+            for side in ("bare", "nbrewind"):
+                (place / side).mkdir()
+                kernels[side] = TestKernel(workspace.root, place / side)
+                kernels[side].start()
+            try:
+                kernels["nbrewind"].load()
+                kernels["nbrewind"].run("1")
+                time.sleep(5 if count > 1000 else 1)
+                rows.append({"files": count, **_prompts(kernels, rounds)})
+            finally:
+                for each in kernels.values():
+                    each.stop()
+    return rows
+
+
+def _prompts(kernels: dict[str, TestKernel], rounds: int) -> dict[str, Any]:
+    spaced: dict[str, list[float]] = {side: [] for side in kernels}
+    for _ in range(rounds):
+        for side, each in kernels.items():
+            time.sleep(0.3)
+            spaced[side].append(measured(lambda each=each: each.run("x = 1"))[1])
+    row: dict[str, Any] = {f"{side} spaced ms": statistics.median(values) for side, values in spaced.items()}
+    for side, each in kernels.items():
+        start = time.perf_counter()
+        for _ in range(100):
+            each.client.execute("x = 1")
+        for _ in range(100):
+            each.client.get_shell_msg(timeout=60)
+        row[f"{side} run all ms each"] = 10 * (time.perf_counter() - start)
+    return row
+
+
+def rewind(rounds: int) -> list[dict[str, Any]]:
+    """Measure going one turn back, and its undo, with 1 and 100 files changed of 300."""
+    rows = []
+    for changed in (1, 100):
+        with scratch() as place:
+            workspace = TestWorkspace(place / "work")
+            make_files(workspace, 300)
+            with attached(workspace, place / "home") as book:
+                turn(book, lambda: None)
+                back, undo = [], []
+                for number in range(rounds):
+                    names = [f"d{each // 100}/f{each}.txt" for each in range(changed)]
+                    text = str(number)
+                    turn(book, partial(workspace.write, dict.fromkeys(names, text)))
+                    back.append(measured(lambda: book.to("-1")))
+                    undo.append(measured(book.session.undo))
+            medians = [tuple(statistics.median(column) for column in zip(*each, strict=True)) for each in (back, undo)]
+            rows.append({"files": 300, "changed": changed, "back": medians[0], "undo": medians[1]})
+    return rows
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"{value[0]:.1f} CPU / {value[1]:.1f} wall ms"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def show(title: str, rows: list[dict[str, Any]]) -> None:
+    """Print *rows* as a table."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    print(f"\n{title}\n\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+    for row in rows:
+        print("| " + " | ".join(_cell(row.get(name, "")) for name in columns) + " |", flush=True)
+
+
+PARTS: dict[str, Callable[[int], list[dict[str, Any]]]] = {
+    "turns": turns,
+    "rewind": rewind,
+    "kernel": kernel,
+    "csv": csv,
+    "append": append,
+}
+
+
+def main() -> None:
+    """Run the parts asked for, print their tables and write the figures down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--part", action="append", choices=list(PARTS))
+    options = parser.parse_args()
+    figures = {}
+    for name in options.part or PARTS:
+        figures[name] = PARTS[name](options.rounds)
+        show((PARTS[name].__doc__ or name).strip(), figures[name])
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "files.json").write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
