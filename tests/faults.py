@@ -33,6 +33,7 @@ __all__ = [
     "KillAt",
     "TornAt",
     "calls_of",
+    "counted",
     "installed",
     "open_descriptors",
     "run_forked",
@@ -62,16 +63,18 @@ class Counter:
     """Notes every call and lets all pass."""
 
     calls: list[Call] = field(default_factory=list)
+    events: int = 0
 
     def before(self, call: str, target: str, size: int) -> int | None:
         self.calls.append(Call(call, target, size))
+        self.events += 1
         return None
 
     def torn(self, call: str, target: str) -> None:
         pass
 
     def after(self, call: str, target: str) -> None:
-        pass
+        self.events += 1
 
 
 @dataclass
@@ -178,34 +181,39 @@ def run_forked(function: Callable[[], object], probe: fs.Probe | None = None) ->
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def calls_of(function: Callable[[], object]) -> list[Call]:
-    """Return the calls that *function* makes, found by running it once in a forked child."""
+def counted(function: Callable[[], object]) -> Counter:
+    """Return what *function* does to the disk, found by running it once in a forked child."""
     reader, writer = os.pipe()
 
-    def counted() -> None:
+    def observed() -> None:
         counter = Counter()
         with installed(counter):
             function()
         with os.fdopen(writer, "wb") as pipe:
-            pickle.dump(counter.calls, pipe)
+            pickle.dump(counter, pipe)
 
     pid = os.fork()
     if not pid:
         os.close(reader)
-        _child(counted, None)
+        _child(observed, None)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         data = pipe.read()
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     assert status == 0, f"the scenario fails without any fault: exit status {status}"
-    calls: list[Call] = pickle.loads(data)
-    assert calls, "the scenario changes nothing"
-    return calls
+    counter: Counter = pickle.loads(data)
+    assert counter.calls, "the scenario changes nothing"
+    return counter
+
+
+def calls_of(function: Callable[[], object]) -> list[Call]:
+    """Return the calls that *function* makes. Runs it once."""
+    return counted(function).calls
 
 
 def sweep_points(function: Callable[[], object]) -> range:
-    """Return every point for `KillAt`: two events for each call. Runs *function* once."""
-    return range(2 * len(calls_of(function)))
+    """Return every point for `KillAt`: before and after each call. Runs *function* once."""
+    return range(counted(function).events)
 
 
 def write_points(function: Callable[[], object]) -> range:

@@ -132,6 +132,8 @@ class Root:
             if _openat2_works():
                 # The kernel refuses a mode where nothing can be created.
                 mode = mode & 0o7777 if flags & _CHANGING & ~os.O_TRUNC else 0
+                if flags & os.O_DIRECTORY:
+                    flags &= ~os.O_NOFOLLOW  # for a link that would answer ENOTDIR; RESOLVE_NO_SYMLINKS says ELOOP
                 return native.openat2(self._fd, "/".join(parts) or ".", flags, mode, _RESOLVE)
             return _walk(self._fd, parts, flags, mode)
         except OSError as error:
@@ -168,8 +170,9 @@ def _open_component(name: str, flags: int, mode: int, dir_fd: int) -> int:
     try:
         return os.open(name, flags, mode, dir_fd=dir_fd)
     except NotADirectoryError:
-        # O_DIRECTORY hides the difference between a link and a file, which callers tell apart.
-        if stat.S_ISLNK(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+        # O_DIRECTORY hides the difference between a link and a file. What is a directory now was swapped meanwhile.
+        kind = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+        if stat.S_ISLNK(kind) or stat.S_ISDIR(kind):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
         raise
 

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 
+from nbrewind.fs import native
 from nbrewind.fs.native import O_PATH
 from nbrewind.fs.probe import StrPath, mutate
 
@@ -87,13 +88,20 @@ def chmod(path: StrPath | int, mode: int, *, dir_fd: int | None = None) -> None:
     try:
         if stat.S_ISLNK(os.fstat(fd).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
-        if O_PATH:
-            # fchmod refuses an O_PATH descriptor; the link in /proc leads to this inode, whatever has its name now.
-            mutate("chmod", path, os.chmod, f"/proc/self/fd/{fd}", mode)
-        else:
-            mutate("chmod", path, os.fchmod, fd, mode)
+        mutate("chmod", path, _chmod_path, fd, mode)
     finally:
         os.close(fd)
+
+
+def _chmod_path(fd: int, mode: int) -> None:
+    try:
+        native.fchmod_path(fd, mode)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EPERM, errno.EINVAL):
+            raise
+        # An older kernel, or a filter's EPERM. fchmod refuses such descriptors, but the link in /proc leads to exactly
+        # this inode, whatever has its name now.
+        os.chmod(f"/proc/self/fd/{fd}", mode)
 
 
 def utime_ns(path: StrPath | int, mtime_ns: int, *, dir_fd: int | None = None, follow: bool = False) -> None:

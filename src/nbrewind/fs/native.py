@@ -1,4 +1,4 @@
-"""System calls that Python has no binding for, by ctypes: renameat2, openat2, syncfs, fallocate.
+"""System calls that Python has no binding for, by ctypes: renameat2, openat2, fchmodat2, syncfs, fallocate.
 
 Each raises OSError as the os module does. `ENOSYS` means that this platform has no such call at all.
 """
@@ -21,6 +21,7 @@ __all__ = [
     "RESOLVE_NO_MAGICLINKS",
     "RESOLVE_NO_SYMLINKS",
     "fallocate",
+    "fchmod_path",
     "openat2",
     "renameat2",
     "syncfs",
@@ -35,7 +36,10 @@ RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
 
-_SYS_OPENAT2 = 437  # one number on every architecture except alpha, where the call then fails and the fallback serves
+# One number on every architecture except alpha, where the calls then fail and the fallbacks serve.
+_SYS_OPENAT2 = 437
+_SYS_FCHMODAT2 = 452
+_AT_EMPTY_PATH = 0x1000
 _OPENAT2_TRIES = 16
 
 
@@ -96,6 +100,16 @@ def openat2(dir_fd: int, path: str, flags: int, mode: int, resolve: int) -> int:
         if ctypes.get_errno() not in (errno.EINTR, errno.EAGAIN):
             break
     raise _failure(path)
+
+
+def fchmod_path(fd: int, mode: int) -> None:
+    """Set the permissions of what an `O_PATH` descriptor stands for (Linux 6.6)."""
+    call = _function("syscall")
+    if call is None:
+        raise _absent("fchmodat2")
+    number, flags = ctypes.c_long(_SYS_FCHMODAT2), ctypes.c_int(_AT_EMPTY_PATH)
+    if call(number, ctypes.c_int(fd), ctypes.c_char_p(b""), ctypes.c_uint(mode), flags):
+        raise _failure()
 
 
 def syncfs(fd: int) -> None:
