@@ -206,7 +206,8 @@ class Operation:
     *parent* is the operation whose state this one starts from: the head for a turn, the target for a rewind. The
     visible line is the chain of parents from the head. *previous* is the head before this operation; the two differ
     only for rewind, undo and redo. *undone* is the operation that an undo or redo takes back.
-    Changes are inline, or in the object *changes_at* where they are many.
+    Changes are inline, or in the object *changes_at* where they are many. *asked_by* names the saved notebook cell that
+    asked for a rewind or restore (a hash of cell id and code), so that "Run All" does not do it again.
     """
 
     id: OperationId
@@ -226,11 +227,15 @@ class Operation:
     change_count: int = 0
     kernel: str = ""
     notebook: str = ""
+    asked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """What a person asked for besides the target. *paths*: single files (restore); *destination*: restore beside."""
+    """What a person asked for besides the target.
+
+    *paths*: single files (restore); *destination*: restore beside; *asked_by*: goes into the operation as it is.
+    """
 
     only: tuple[str, ...] = ("files", "variables", "outputs")
     everything: bool = False
@@ -238,6 +243,7 @@ class PlanOptions:
     force: bool = False
     paths: tuple[str, ...] = ()
     destination: str = ""
+    asked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
