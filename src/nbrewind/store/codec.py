@@ -8,9 +8,9 @@ survive, because the text is pure ASCII.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from nbrewind.errors import DamagedObject
 from nbrewind.model import Operation
@@ -36,7 +36,7 @@ def from_json(cls: type[T], text: str | bytes) -> T:
     """
     try:
         return _converter().structure(json.loads(text), cls)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise DamagedObject(f"A record of kind {getattr(cls, '__name__', cls)} cannot be read ({reason}).") from error
 
@@ -55,45 +55,61 @@ def load_operation(line: bytes) -> Operation:
     return from_json(Operation, line)
 
 
-@cache
+@functools.cache
 def _converter() -> Converter:
     # Imported at first use: loading the extension must not wait for it.
     from cattrs import Converter
-    from cattrs.gen import make_dict_unstructure_fn
+    from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
     converter = Converter(detailed_validation=False)
 
     def omitting_defaults(cls: type[Any]) -> Any:
         return make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True)
 
+    def from_object(cls: type[Any]) -> Any:
+        fields = make_dict_structure_fn(cls, converter)
+        return lambda value, _: fields(_of_kind(value, dict), cls)
+
+    def from_array(cls: Any) -> Any:
+        element_type = get_args(cls)[0]
+        element = converter.get_structure_hook(element_type)
+        return lambda value, _: tuple([element(one, element_type) for one in _of_kind(value, list)])
+
     converter.register_unstructure_hook_factory(dataclasses.is_dataclass, omitting_defaults)
-    converter.register_structure_hook(str, _text)
-    converter.register_structure_hook(int, _integer)
-    converter.register_structure_hook(float, _number)
-    converter.register_structure_hook(bool, _truth)
+    converter.register_structure_hook_factory(dataclasses.is_dataclass, from_object)
+    converter.register_structure_hook_factory(_is_array, from_array)
+    for kind, structure in ((str, _text), (int, _integer), (float, _number), (bool, _truth)):
+        converter.register_structure_hook(kind, structure)
     return converter
 
 
-# cattrs would call str(), int() ... on whatever is there: a list would silently become a path.
-def _text(value: object, _: object) -> str:
-    if isinstance(value, str):
+def _is_array(cls: object) -> bool:
+    return get_origin(cls) is tuple and get_args(cls)[1:] == (...,)
+
+
+# cattrs would call str(), int() ... on what is there: a list would become a path, and a text a tuple of letters.
+def _of_kind(value: object, kind: type[T]) -> T:
+    if isinstance(value, kind):
         return value
-    raise TypeError(f"expected a text, not {type(value).__name__}")
+    raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
 
 
-def _integer(value: object, _: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise TypeError(f"expected an integer, not {type(value).__name__}")
+def _text(value: object, cls: type[str]) -> str:
+    # A hook for `str` also serves every StrEnum, whose members must not come back as plain text.
+    text = _of_kind(value, str)
+    return text if cls is str else cls(text)
 
 
-def _number(value: object, _: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    raise TypeError(f"expected a number, not {type(value).__name__}")
-
-
-def _truth(value: object, _: object) -> bool:
+def _integer(value: object, cls: type[int]) -> int:
     if isinstance(value, bool):
-        return value
-    raise TypeError(f"expected true or false, not {type(value).__name__}")
+        raise TypeError("expected int, not bool")
+    number = _of_kind(value, int)
+    return number if cls is int else cls(number)
+
+
+def _number(value: object, _: type[float]) -> float:
+    return value if isinstance(value, float) else float(_integer(value, int))
+
+
+def _truth(value: object, _: type[bool]) -> bool:
+    return _of_kind(value, bool)

@@ -126,7 +126,10 @@ def test_a_forked_child_neither_keeps_nor_frees_the_lock(tmp_path: Path) -> None
 def test_a_started_program_does_not_inherit_the_lock(tmp_path: Path) -> None:
     lock = fs.FileLock(tmp_path / "lock")
     lock.acquire()
-    child = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+    program = [sys.executable, "-S", "-c", "print(flush=True); input()"]
+    child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False)
+    assert child.stdout is not None
+    child.stdout.readline()  # it runs, so the system is done with the descriptors that are closed on exec
 
     lock._close()  # as the kernel does when we die: without an explicit unlock
 
