@@ -69,6 +69,8 @@ def read_entry(fd: int, offset: int) -> Entry:
             at += 20
     except IndexError as problem:
         raise DamagedObject("A pack of the shadow repository ends too early.") from problem
+    if kind in (0, 5):
+        raise DamagedObject("An object of the shadow repository has no kind.")
     return Entry(kind, inflated(fd, offset + len(head), head[at:], size), base)
 
 

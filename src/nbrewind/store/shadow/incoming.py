@@ -10,7 +10,7 @@ import time
 
 from nbrewind import fs
 
-__all__ = ["sweep"]
+__all__ = ["remove", "sweep"]
 
 _OLD = 3600.0
 
@@ -29,9 +29,19 @@ def sweep(incoming: str) -> int:
     for name in names:
         if _abandoned(incoming, name):
             with contextlib.suppress(OSError):
-                _remove(f"{incoming}/{name}")
+                remove(f"{incoming}/{name}")
                 swept += 1
     return swept
+
+
+def remove(path: str) -> None:
+    """Remove the file or directory *path* with everything in it."""
+    if stat.S_ISDIR(os.lstat(path).st_mode):
+        for name in os.listdir(path):
+            remove(f"{path}/{name}")
+        fs.rmdir(path)
+    else:
+        fs.unlink(path)
 
 
 def _abandoned(incoming: str, name: str) -> bool:
@@ -65,12 +75,3 @@ def _alive(name: str) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
-
-
-def _remove(path: str) -> None:
-    if stat.S_ISDIR(os.lstat(path).st_mode):
-        for name in os.listdir(path):
-            _remove(f"{path}/{name}")
-        fs.rmdir(path)
-    else:
-        fs.unlink(path)

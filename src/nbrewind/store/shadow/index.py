@@ -69,8 +69,8 @@ class PackIndex:
         self._data = _content(path)
         if len(self._data) < _NAMES_AT + 40 or self._data[: len(_MAGIC)] != _MAGIC:
             raise DamagedObject(f"The pack index {path} cannot be read.")
-        self._fanout = (0, *_FANOUT.unpack_from(self._data, len(_MAGIC)))
-        self.count = self._fanout[256]
+        self._fanout: tuple[int, ...] = (0, *_FANOUT.unpack_from(self._data, len(_MAGIC)))
+        self.count: int = self._fanout[256]
         self._crcs_at = _NAMES_AT + 20 * self.count
         self._offsets_at = self._crcs_at + 4 * self.count
         self._large_at = self._offsets_at + 4 * self.count

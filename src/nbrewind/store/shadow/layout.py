@@ -55,6 +55,8 @@ CONFIG = f"""\
 
 _ATTRIBUTES = f"""\
 * -text -eol -filter -ident -working-tree-encoding -crlf -export-subst
+# Pieces of large files, and what has zstd inside: no delta makes these smaller, and looking for one takes for ever.
+[0-9][0-9][0-9][0-9][0-9][0-9] -delta
 {STORED_NAME} -delta
 """
 

@@ -71,7 +71,7 @@ class ShadowRepository:
             MissingObject: The repository does not hold it.
             DamagedObject: No copy of it matches its name.
         """
-        return self._verified(oid)[1]
+        return self.object(oid)[1]
 
     def kind(self, oid: ObjectId) -> str:
         """Return "blob", "tree" or "commit".
@@ -80,7 +80,7 @@ class ShadowRepository:
             MissingObject: As for `read`.
             DamagedObject: As for `read`.
         """
-        return KINDS[self._verified(oid)[0]]
+        return KINDS[self.object(oid)[0]]
 
     def contains(self, oid: ObjectId) -> bool:
         """Return whether the repository lists *oid*."""
@@ -94,7 +94,7 @@ class ShadowRepository:
             MissingObject: As for `read`.
             DamagedObject: As for `read`, or it is no tree.
         """
-        kind, data = self._verified(oid)
+        kind, data = self.object(oid)
         if kind != TREE:
             raise DamagedObject(f"{oid} is no tree.")
         return tree_entries(data)
@@ -106,7 +106,7 @@ class ShadowRepository:
             MissingObject: As for `read`.
             DamagedObject: As for `read`, or it is no commit.
         """
-        kind, data = self._verified(oid)
+        kind, data = self.object(oid)
         if kind != COMMIT:
             raise DamagedObject(f"{oid} is no commit.")
         return commit_tree(data)
@@ -192,7 +192,13 @@ class ShadowRepository:
         """The references, for maintenance."""
         return self._references
 
-    def _verified(self, oid: ObjectId) -> tuple[int, bytes]:
+    def object(self, oid: ObjectId) -> tuple[int, bytes]:
+        """Return kind (a number as in packs) and bytes of *oid*, verified.
+
+        Raises:
+            MissingObject: As for `read`.
+            DamagedObject: As for `read`.
+        """
         name = bytes.fromhex(oid)
         damage: DamagedObject | None = None
         for attempt in range(2):

@@ -55,11 +55,18 @@ class PackWriter:
 
     With *trust* an object that the repository lists is not stored again; the caller then holds the gc lock, shared,
     from before the writer is made until the objects are named in the log. Without, nothing is relied on but the
-    chunks of a `previous` file, and the pack is marked `.keep` until the next trusting writer of this process.
+    chunks of a `previous` file, and the pack is marked `.keep`, where *keeps* lists such marks, until the next
+    trusting writer with that list.
     """
 
     def __init__(
-        self, packs: PackDirectory, incoming: str, read: Callable[[ObjectId], bytes], *, trust: bool, keeps: list[str]
+        self,
+        packs: PackDirectory,
+        incoming: str,
+        read: Callable[[ObjectId], bytes],
+        *,
+        trust: bool,
+        keeps: list[str] | None,
     ) -> None:
         self._packs = packs
         self._read = read
@@ -69,8 +76,8 @@ class PackWriter:
         self._state = "open"
         self._chunks: dict[str, coding.Chunk] = {}
         packs.refresh()
-        if trust:
-            self._release_keeps()
+        if trust and keeps:
+            _release(keeps)
 
     def __enter__(self) -> Self:
         """Return the writer itself."""
@@ -116,6 +123,10 @@ class PackWriter:
     def commit(self, tree: ObjectId, message: str, when: float) -> ObjectId:
         """Store a commit without parent."""
         return self._put(COMMIT, commit_bytes(tree, message, when), compressed)
+
+    def copy(self, kind: int, data: bytes) -> ObjectId:
+        """Store an object of any *kind* as it was read."""
+        return self._put(kind, data, compressed)
 
     def file(self, fd: int, size: int, *, previous: FileState | None = None) -> Stored:
         """Store the *size* bytes of the open file *fd*; chunks that *previous* has are not compressed again.
@@ -225,34 +236,32 @@ class PackWriter:
         # remove the old pack would take the new one.
         stem = "pack-" + hashlib.sha1(trailer + os.urandom(16), usedforsecurity=False).hexdigest()
         target = f"{directory}/{stem}"
-        made: list[str] = []
         try:
-            if not self._trust:
+            if self._keeps is not None and not self._trust:
                 # Before the pack can be seen: else a collector could drop what no log names yet.
                 fs.write_new(target + ".keep", f"nbrewind {os.getpid()}\n".encode())
-                made.append(target + ".keep")
             fs.rename(stream.path + ".pack", target + ".pack")
-            made.append(target + ".pack")
             # The index last: a pack exists for git, and for us, from the moment its index does.
             fs.rename(index, target + ".idx")
-            made.append(target + ".idx")
             fs.sync_directory(directory)
         except BaseException:
             self._packs.shun(stem)
-            for path in reversed(made):
+            # All of them: a call that failed may have had its effect.
+            for extension in (".idx", ".pack", ".keep"):
                 with contextlib.suppress(OSError):
-                    fs.unlink(path)
+                    fs.unlink(target + extension)
             raise
         self._packs.register(stem, stream.entries)
-        if not self._trust:
+        if self._keeps is not None and not self._trust:
             self._keeps.append(target + ".keep")
 
-    def _release_keeps(self) -> None:
-        # The turns of a session are captured one after another: what an earlier writer made is in the log by now.
-        while self._keeps:
-            with contextlib.suppress(OSError):
-                fs.unlink(self._keeps[-1])
-            self._keeps.pop()
+
+def _release(keeps: list[str]) -> None:
+    # The turns of a session are captured one after another: what an earlier writer made is in the log by now.
+    while keeps:
+        with contextlib.suppress(OSError):
+            fs.unlink(keeps[-1])
+        keeps.pop()
 
 
 def _whole(fd: int, size: int) -> bytes:
