@@ -155,7 +155,7 @@ def read_frames(data: bytes, *, start: int = 0) -> Iterator[Frame | Damage | Tor
         item = _frame_at(data, position, head)
         if isinstance(item, Damage) and item.reason != NEEDS_ZSTANDARD:
             # A frame inside the damaged payload: bytes are missing, and the file goes on earlier than this head says.
-            inside = _next_frame(data, position + head.length, salt, min(end, len(data)))
+            inside = _next_frame(data, position + head.length, salt, end)
             if 0 <= inside < end:
                 item, end = _damage(position, inside - position, head, "cut short"), inside
             elif end > len(data):
@@ -215,8 +215,11 @@ def _damage(position: int, length: int, head: _Head, reason: str) -> Damage:
 
 
 def _next_frame(data: bytes, position: int, salt: bytes, end: int | None = None) -> int:
+    """Return where the next valid head begins, from *position* on and before *end*; -1 if there is none."""
+    # The mark itself may reach beyond the end.
+    limit = len(data) if end is None else end + len(_SKIPPABLE) - 1
     while True:
-        position = data.find(_SKIPPABLE, position, end)
+        position = data.find(_SKIPPABLE, position, limit)
         if position < 0 or _head_at(data, position, salt) is not None:
             return position
         position += 1

@@ -14,9 +14,8 @@ from nbrewind.store.layout import SessionPaths, StorePaths
 
 __all__ = ["GcLock", "SessionLock", "is_held"]
 
-# `is_held` of another process holds the lock for microseconds; this outlasts it and still answers at once.
-_TRIES = 5
-_PAUSE = 0.002
+_TRIES = 500
+_PAUSE = 0.001
 _POLL = 0.02
 
 
@@ -42,18 +41,24 @@ class SessionLock:
             SessionLocked: Another kernel holds it; the message names it.
             StoreError: The lock cannot be written.
         """
+        named: str | None = None
         try:
             fs.make_directories(self._root)
-            for attempt in range(_TRIES):
-                if attempt:
-                    time.sleep(_PAUSE)
+            for _ in range(_TRIES):
                 if self._lock.acquire():
                     self._note(holder)
                     return
-            named = self._lock.read_holder() or "another kernel"
+                named = fs.lock_is_held(self._lock.path)
+                if named is not None:
+                    break
+                # Nobody holds it: we met someone who looks (`is_held`), which takes microseconds.
+                time.sleep(_PAUSE)
         except OSError as error:
             raise StoreError(f"The session {self._root} cannot be locked: {error.strerror or error}.") from error
-        raise SessionLocked(f"The session is in use by {named}.", hint="Close it, or work with a session of its own.")
+        raise SessionLocked(
+            f"The session is in use by {named or 'another kernel'}.",
+            hint="Close it, or work with a session of its own.",
+        )
 
     def stands(self) -> bool:
         """Return whether the session is still where it was when it was locked; False when its folder was removed."""
