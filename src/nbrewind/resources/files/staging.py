@@ -1,0 +1,119 @@
+"""Content made ready beside the place where it will stand, so that the move itself allocates nothing."""
+
+from __future__ import annotations
+
+import os
+
+from nbrewind import fs
+from nbrewind.errors import DamagedObject
+from nbrewind.model import EntryKind, FileState
+from nbrewind.resources.files.moves import Move
+from nbrewind.resources.files.places import Places
+from nbrewind.store.shadow.chunks import ZEROS
+from nbrewind.store.shadow.repository import ShadowRepository
+
+__all__ = ["Staging"]
+
+_SINGLE_FLUSHES = 50
+_SMALLEST_HOLE = 1 << 16
+
+
+class Staging:
+    """Files, links and directories under temporary names in the directories where they are wanted.
+
+    Invariant: what is staged was created by us (`O_EXCL`), nobody else can read it until its bytes are complete, and it
+    has its final mode and time before it is moved. After `flush` it survives a power cut.
+    Crash rule: a death leaves a beginning of the wanted bytes, which recovery recognises and removes.
+    """
+
+    def __init__(self, places: Places, repository: ShadowRepository, expected: int) -> None:
+        self._places = places
+        self._repository = repository
+        # Above some fifty files one flush of the whole file system is cheaper than one for each.
+        self._together = expected > _SINGLE_FLUSHES
+        self._devices: dict[int, str] = {}
+
+    def build(self, move: Move, linked_from: str = "") -> None:
+        """Make the content of *move* ready at its temporary name, as another name of *linked_from* if that is given."""
+        if move.after is None:
+            raise AssertionError("BUG: nothing to stage")
+        if linked_from:
+            with self._places.parent(linked_from) as (source, old), self._places.parent(move.aside) as (target, new):
+                fs.link(old, new, src_dir_fd=source, dst_dir_fd=target)
+        elif move.after.kind is EntryKind.DIRECTORY:
+            self._tree(move, move.after)
+        else:
+            self._leaf(move.aside, move.after)
+
+    def flush(self) -> None:
+        """Make everything staged durable, where that was not done file by file."""
+        for path in self._devices.values():
+            fd = self._places.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fs.sync_filesystem(fd)
+            finally:
+                os.close(fd)
+        self._devices.clear()
+
+    def _tree(self, move: Move, state: FileState) -> None:
+        directories = [(move.aside, state)]
+        self._directory(move.aside)
+        for entry in move.built:
+            path = f"{move.aside}/{entry.name}"
+            if entry.state.kind is EntryKind.DIRECTORY:
+                self._directory(path)
+                directories.append((path, entry.state))
+            else:
+                self._leaf(path, entry.state)
+        # The final modes come last and from the inside out: a directory may be one that takes no new names.
+        for path, wanted in reversed(directories):
+            fd = self._places.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fs.chmod(fd, wanted.mode)
+                self._settle(fd, path)
+            finally:
+                os.close(fd)
+
+    def _directory(self, path: str) -> None:
+        with self._places.parent(path) as (parent, name):
+            fs.make_directory(name, 0o700, exist_ok=False, dir_fd=parent)
+
+    def _leaf(self, path: str, state: FileState) -> None:
+        with self._places.parent(path) as (parent, name):
+            if state.kind is EntryKind.SYMLINK:
+                fs.symlink(os.fsdecode(b"".join(self._repository.content(state))), name, dir_fd=parent)
+                if state.mtime_ns:
+                    fs.utime_ns(name, state.mtime_ns, dir_fd=parent)
+                return
+            fd = fs.create_file(name, 0o600, dir_fd=parent)
+        try:
+            self._fill(fd, state)
+            if state.mode != 0o600:
+                fs.chmod(fd, state.mode)
+            if state.mtime_ns:
+                fs.utime_ns(fd, state.mtime_ns)
+            self._settle(fd, path)
+        finally:
+            os.close(fd)
+
+    def _fill(self, fd: int, state: FileState) -> None:
+        position = end = 0
+        for data in self._repository.content(state):
+            if not _is_hole(data):
+                fs.pwrite(fd, data, position)
+                end = position + len(data)
+            position += len(data)
+        if position != state.size:
+            raise DamagedObject(f"The stored content has {position} bytes instead of {state.size}.")
+        if end != position:
+            fs.truncate(fd, position)
+
+    def _settle(self, fd: int, path: str) -> None:
+        if self._together:
+            self._devices.setdefault(os.fstat(fd).st_dev, os.path.dirname(path))
+        else:
+            fs.sync_file(fd)
+
+
+def _is_hole(data: bytes) -> bool:
+    return len(data) >= _SMALLEST_HOLE and (data is ZEROS or data == ZEROS[: len(data)])

@@ -1,0 +1,1 @@
+"""Going back: what is planned, and one transaction that makes it true."""

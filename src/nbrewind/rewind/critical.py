@@ -1,0 +1,46 @@
+"""The section of a rewind in which no signal may interrupt."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+__all__ = ["critical"]
+
+# Their default action ends the process; a rewind in flight is first brought to an end of its own.
+_DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+@contextlib.contextmanager
+def critical() -> Iterator[None]:
+    """Defer signals during the block, and deliver those that came, in their order, when it ends.
+
+    Deferred are interrupt, termination and hang-up, and every signal whose handler is Python code: such a handler runs
+    between two steps of ours and may raise there. Handlers run in the main thread only, so elsewhere nothing is done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    former: dict[int, object] = {}
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    try:
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler) or (number in _DEFERRED and handler is signal.SIG_DFL):
+                with contextlib.suppress(OSError, ValueError):
+                    former[number] = signal.signal(number, remember)
+        yield
+    finally:
+        # The interrupt last: once its handler is back, the next one may break off what stands here.
+        for number in sorted(former, key=lambda number: number == signal.SIGINT):
+            signal.signal(number, former[number])  # type: ignore[arg-type]  # exactly what signal.signal gave
+        with contextlib.ExitStack() as deliveries:
+            for deferred in reversed(dict.fromkeys(arrived)):
+                deliveries.callback(signal.raise_signal, deferred)
