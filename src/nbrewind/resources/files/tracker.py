@@ -1,0 +1,171 @@
+"""The reading side of the files resource: scans, snapshots, and what the last one says of a path."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from nbrewind.model import FilesAddress, FileState, Note, ObjectId, OperationId
+from nbrewind.resources.files.comparison import differs
+from nbrewind.resources.files.coverage import Coverage
+from nbrewind.resources.files.folder import parent_of, sighted_folder
+from nbrewind.resources.files.known import Known, load
+from nbrewind.resources.files.mounts import mount_of
+from nbrewind.resources.files.scan import Listing, RawSignature, Scan, look_at, scan
+from nbrewind.resources.files.snapshot import Snapshot, SnapshotOrder, take_snapshot
+from nbrewind.resources.files.tree import SnapshotTree
+from nbrewind.store.shadow.repository import ShadowRepository
+from nbrewind.store.shadow.writer import PackWriter
+
+__all__ = ["FileTracker", "Snapshot"]
+
+
+class FileTracker:
+    """Knows what the last commit holds of the workspace, and finds what differs from it.
+
+    Invariant: it believes only what `load` and `adopt` were given, so a snapshot whose pack never became durable leaves
+    it as it was. `state`, `held` and `focus` may be called from any thread, also while another makes a snapshot; all
+    else belongs to one thread at a time.
+    """
+
+    def __init__(self, root: str, coverage: Coverage, repository: ShadowRepository) -> None:
+        self.root = root
+        self.coverage = coverage
+        self._repository = repository
+        self._known = Known()
+        self._scan: Scan | None = None
+        # Filled by the audit hook in the middle of anything: no lock there, `append` is atomic.
+        self._sighted: deque[tuple[str, Listing]] = deque()
+        mount = mount_of(root)
+        self._slack_ns = mount.slack_ns
+        if mount.network:
+            coverage.narrow(f"the workspace is on a network drive ({mount.type})")
+
+    @property
+    def address(self) -> FilesAddress | None:
+        """Where the last snapshot is; None before the first."""
+        return self._known.address
+
+    @property
+    def last_scan(self) -> Scan | None:
+        """The last scan."""
+        return self._scan
+
+    @property
+    def missing(self) -> tuple[Note, ...]:
+        """Every entry of the last snapshot whose bytes are not kept, with the reason."""
+        return tuple(
+            Note(f"{rel}/{name}" if rel else name, state.missing)
+            for rel, folder in sorted(self._known.folders.items())
+            for name, state in sorted(folder.states.items())
+            if state.missing
+        )
+
+    def state(self, rel: str) -> FileState | None:
+        """Return what the last snapshot says of *rel*."""
+        return self._known.state(rel)
+
+    def held(self, rel: str, signature: RawSignature) -> FileState | None:
+        """Return the state of *rel* if the repository provably holds its present bytes.
+
+        That is so where the *signature* (of `os.lstat`, just taken) is that of the last snapshot and was old enough
+        then. It proves nothing for files that are mapped, or open for writing and not flushed.
+        """
+        folder, name = parent_of(rel)
+        return self._known.folder(folder).held(name, signature)
+
+    def focus(self, folder: str) -> bool:
+        """Cover *folder* (relative) from now on, and note what stands in it; return whether that is new.
+
+        Call it before a cell's effect in a folder outside the focus, so that what stood there is not taken for new.
+        """
+        if not self.coverage.focus(folder):
+            return False
+        listing = look_at(self.root, self.coverage, folder)
+        if listing is not None:
+            self._sighted.append((folder, listing))
+        return True
+
+    def load(self, address: FilesAddress) -> None:
+        """Take over the states of the checkpoint at *address*; the next snapshot reads every entry once.
+
+        Raises:
+            StoreError: The checkpoint cannot be read; nothing changed.
+        """
+        self._known = load(SnapshotTree(self._repository, address))
+
+    def scan(self, force: Iterable[str] = (), *, full: bool = False) -> Scan:
+        """Walk the workspace. *force* names paths to read whatever their signature says; *full* distrusts hints."""
+        self._admit_sighted()
+        forced = frozenset(force)
+        found = scan(self.root, self.coverage, previous=self._scan, forced=forced)
+        if found.truncated:
+            self.coverage.narrow(found.truncated, self._known.folders)
+            found = scan(self.root, self.coverage, forced=forced)
+        self._scan = found
+        return found
+
+    def changed(self, scan: Scan) -> bool:
+        """Return whether a snapshot of *scan* has anything to look at; False proves that nothing changed."""
+        known = self._known
+        return known.address is None or known.range != self.coverage.range or differs(known.folders, scan)
+
+    def snapshot(
+        self,
+        writer: PackWriter,
+        scan: Scan,
+        *,
+        operation_id: OperationId,
+        label: str = "",
+        force: frozenset[str] = frozenset(),
+        before_images: Mapping[str, FileState | None] | None = None,
+        extra: Mapping[str, ObjectId] | None = None,
+        extra_trees: Mapping[str, ObjectId] | None = None,
+        trailers: Mapping[str, str] | None = None,
+        deadline: float | None = None,
+    ) -> Snapshot:
+        """Store what differs from the last snapshot. Believed only once `adopt` is given the result.
+
+        Args:
+            writer: Takes all objects; the caller finishes or aborts it.
+            scan: What to take a snapshot of.
+            operation_id: The operation, and the checkpoint, that this is for.
+            label: One line for people who look at the commit.
+            force: Paths to read whatever their signature says (mapped, or open for writing here).
+            before_images: What the journal kept of paths whose first copy was not made yet; None: nothing stood there.
+            extra: Blobs that the side manifest has to hold, by a name.
+            extra_trees: Trees, likewise.
+            trailers: More lines for the commit's message.
+            deadline: Of `time.monotonic`; after it no first copies are made, and the next snapshot goes on.
+
+        Raises:
+            StoreError: The repository cannot be written.
+        """
+        order = SnapshotOrder(
+            operation_id=operation_id,
+            label=label,
+            force=force,
+            before_images=before_images or {},
+            extra=extra or {},
+            extra_trees=extra_trees or {},
+            trailers=trailers or {},
+            deadline=deadline,
+        )
+        return take_snapshot(self._known, scan, self.coverage, writer, self._slack_ns, order)
+
+    def adopt(self, snapshot: Snapshot) -> None:
+        """Believe *snapshot*, whose objects are durable now."""
+        if snapshot.base.address != self._known.address:
+            raise RuntimeError("BUG: the snapshot was made on other ground")
+        came = {rel: folder for rel, folder in self._known.folders.items() if folder.sighted}
+        self._known = snapshot.known
+        if came:
+            self._known = replace(self._known, folders={**came, **self._known.folders})
+
+    def _admit_sighted(self) -> None:
+        while self._sighted:
+            rel, listing = self._sighted.popleft()
+            if rel not in self._known.folders:
+                folders = {**self._known.folders, rel: sighted_folder(listing)}
+                self._known = replace(self._known, folders=folders)
