@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,7 +118,7 @@ class GitRunner:
         command += [*_niceness(), self._program(), *arguments]
         # A session of its own: an interrupt for the kernel's group is meant for the cell, not for this.
         # Held until the end: GitPython's wrapper terminates the process when it goes.
-        wrapper = self._git.Git(self._path).execute(
+        wrapper = self._git(self._path).execute(
             command, istream=subprocess.PIPE, as_process=True, shell=False, start_new_session=True
         )
         process = self._running = wrapper.proc
@@ -146,7 +147,7 @@ class GitRunner:
         return self._version
 
     def _program(self) -> str:
-        executable: str = self._git.Git.GIT_PYTHON_GIT_EXECUTABLE
+        executable: str = self._git.GIT_PYTHON_GIT_EXECUTABLE or "git"
         found = shutil.which(executable)
         if found is None:
             raise GitUnavailable("git is not installed.")
@@ -173,10 +174,14 @@ def _gitpython() -> Any:
     if spec is None or spec.submodule_search_locations is None:
         raise GitUnavailable("GitPython is not installed.", hint="pip install GitPython")
     try:
-        return importlib.import_module("git")
+        return importlib.import_module("git").Git
     except ImportError as problem:
-        # GitPython tries git when it is imported.
-        raise GitUnavailable(f"git is not installed, or does not answer: {problem}.") from problem
+        # GitPython tries git in the user's own environment when it is imported, and refuses where that fails: for want
+        # of git, or because of a broken line in somebody's configuration, which is no matter here.
+        commands = sys.modules.get("git.cmd")
+        if commands is None:
+            raise GitUnavailable(f"GitPython cannot be imported: {problem}.") from problem
+        return commands.Git
 
 
 def _tool(name: str) -> str:

@@ -128,7 +128,8 @@ def maintaining(repository: ShadowRepository) -> Iterator[None]:
     except OSError as problem:
         raise StoreError(f"Tidying the store failed: {problem.strerror or problem}. Nothing was lost.") from problem
     finally:
-        lock.release()
+        with contextlib.suppress(OSError):
+            lock.release()
 
 
 def rolled_up(repository: ShadowRepository, most: int) -> list[Pack]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -82,9 +83,9 @@ def test_killed_reconciling_never_loses_a_wanted_reference(tmp_path: Path) -> No
         return repository, {POINTS + "0": commits[0], POINTS + "1": commits[1]}
 
     repository, wanted = prepared(-1)
-    for point in sweep_points(lambda: reconcile_refs(repository, wanted)):
+    for point in sweep_points(partial(reconcile_refs, repository, wanted)):
         repository, wanted = prepared(point)
-        run_forked(lambda: reconcile_refs(repository, wanted), KillAt(point))
+        run_forked(partial(reconcile_refs, repository, wanted), KillAt(point))
         assert set(repository.refs()) >= set(wanted)
         reconcile_refs(repository, wanted)
         assert repository.refs() == wanted
