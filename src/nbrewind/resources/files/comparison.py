@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nbrewind.model import EntryKind, Note
-from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.folder import Folder, parent_of
 from nbrewind.resources.files.scan import Listing, RawSignature, Scan, raw_signature, under
 
@@ -54,14 +53,14 @@ def differs(known: Mapping[str, Folder], scan: Scan) -> bool:
     return not all(under(rel, scan.unreadable) for rel in known.keys() - scan.folders.keys())
 
 
-def compare(known: Mapping[str, Folder], scan: Scan, coverage: Coverage, forced: frozenset[str]) -> Comparison:
+def compare(known: Mapping[str, Folder], scan: Scan, forced: frozenset[str]) -> Comparison:
     """Return where *scan* differs from what is *known*; entries in *forced* count as changed."""
     wanted: dict[str, set[str]] = {}
     for rel in forced:
         folder, name = parent_of(rel)
         wanted.setdefault(folder, set()).add(name)
     differences = [
-        _folder_difference(scan, coverage, rel, known.get(rel, _NOTHING), wanted.get(rel, set()))
+        _folder_difference(scan, rel, known.get(rel, _NOTHING), wanted.get(rel, set()))
         for rel, listing in scan.folders.items()
         if rel in wanted or rel not in known or not _is_same(known[rel], listing)
     ]
@@ -77,7 +76,7 @@ def _is_same(folder: Folder, listing: Listing) -> bool:
     return folder.listing is listing or folder.signatures == listing.signatures
 
 
-def _folder_difference(scan: Scan, coverage: Coverage, rel: str, folder: Folder, forced: set[str]) -> FolderDifference:
+def _folder_difference(scan: Scan, rel: str, folder: Folder, forced: set[str]) -> FolderDifference:
     listing = scan.folders[rel]
     seen, before, untrusted = listing.signatures, folder.signatures, folder.untrusted
     look = {name: raw for name, raw in seen.items() if before.get(name) != raw or name in untrusted or name in forced}
@@ -89,7 +88,7 @@ def _folder_difference(scan: Scan, coverage: Coverage, rel: str, folder: Folder,
         # A name that was renamed over while the folder was listed may have been passed over.
         path = f"{rel}/{name}" if rel else name
         raw = _look(scan.root, path)
-        if raw is None or coverage.excluded_here(rel, name, stat.S_ISDIR(raw[0])):
+        if raw is None or scan.matcher.reason_here(rel, name, stat.S_ISDIR(raw[0])):
             gone.append(name)
         elif stat.S_ISDIR(raw[0]) or folder.states[name].kind is EntryKind.DIRECTORY:
             carried[name] = Note(path, _RESTLESS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from nbrewind.model import Settings
@@ -22,14 +22,16 @@ _TEMPORARY_NAME = re.compile(r"(?:tmp[a-z0-9_]{8}|pymp-[a-z0-9_]+)(?:\..*)?\Z", 
 class Coverage:
     """The one place that says whether a path is covered. Pure: real paths come in, nothing is looked up.
 
-    It changes in two ways only: `narrow` turns the focus on, `focus` adds a folder to it; `version` then grows.
+    It changes in two ways only: `narrow` turns the focus on, `focus` adds a folder to it, and tells `on_focus`. Each
+    gives it a new `matcher`, so that a walk which took the old one sees one range from end to end.
     """
+
+    on_focus: Callable[[str], None] | None = None
 
     def __init__(self, settings: Settings, notebook_path: str = "") -> None:
         self.settings = settings
         self.workspace = settings.workspace.rstrip("/") or "/"
         self.focus_reason = ""
-        self.version = 0
         self._below = self.workspace.rstrip("/") + "/"
         self._secrets = tuple(
             re.compile(fnmatch.translate(pattern), re.IGNORECASE | re.DOTALL) for pattern in settings.secrets
@@ -47,6 +49,11 @@ class Coverage:
             self.narrow("the workspace is the home folder" if self.workspace != "/" else "the workspace is /")
         elif self.workspace in settings.temp_roots:
             self.narrow("the workspace is a folder for temporary files")
+
+    @property
+    def matcher(self) -> Matcher:
+        """Return the rules in force now; they never change."""
+        return self._matcher
 
     @property
     def range(self) -> Range:
@@ -67,10 +74,6 @@ class Coverage:
     def excluded(self, rel: str, is_dir: bool) -> str:
         """Return why a path in the workspace is not covered, "" if it is."""
         return self._matcher.reason(rel, is_dir)
-
-    def excluded_here(self, folder: str, name: str, is_dir: bool) -> str:
-        """Return why *name* is not covered, given that its *folder* is: what a walk from the top asks."""
-        return self._matcher.reason_here(folder, name, is_dir)
 
     def secret(self, name: str) -> bool:
         """Return whether a file of this name holds secrets, so that its bytes are never stored."""
@@ -104,7 +107,8 @@ class Coverage:
     def focus(self, folder: str) -> bool:
         """Cover the files of *folder* (relative) too; return whether it was not covered before.
 
-        Call it when a cell is about to open a file in it. Without a focus everything is covered already.
+        Call it before a cell's effect in it, so that what stands there is noted and not taken for new later. Without a
+        focus everything is covered already.
         """
         focus = self.range.focus
         if focus is None or folder in focus:
@@ -113,11 +117,12 @@ class Coverage:
         if unfocused.reason(folder, True):
             return False
         self._set_focus({*focus, folder})
+        if self.on_focus is not None:
+            self.on_focus(folder)
         return True
 
     def _set_focus(self, folders: set[str]) -> None:
         self._matcher = Matcher(replace(self.range, focus=tuple(sorted(folders))))
-        self.version += 1
 
     def _relative(self, path: str) -> str:
         rel = self.within(path)

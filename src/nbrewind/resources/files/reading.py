@@ -58,7 +58,7 @@ class Reading:
         self._coverage = coverage
         self._comparison = comparison
         self._postponed = 0
-        same_range = known.range == coverage.range
+        same_range = known.range == scan.range
         self._matcher = None if same_range or known.range is None else Matcher(known.range)
         self._unseen = {rel for rel, folder in known.folders.items() if folder.unseen}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from nbrewind.model import Note
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.mounts import Mount, mount_of, mounts
+from nbrewind.resources.files.range import Matcher, Range
 from nbrewind.resources.files.signature import FORMAT, RawSignature, Signature, raw_signature, signature
 
 __all__ = ["Listing", "RawSignature", "Scan", "Signature", "look_at", "raw_signature", "scan", "signature", "under"]
@@ -49,7 +50,7 @@ class Scan:
     unreadable: dict[str, str] = field(default_factory=dict)
     truncated: str = ""
     full: bool = True
-    version: int = 0
+    matcher: Matcher = field(default_factory=lambda: Matcher(Range()), repr=False)
     forced: frozenset[str] = frozenset()
 
     @property
@@ -65,6 +66,11 @@ class Scan:
     def excluded(self) -> tuple[Note, ...]:
         """Return what stands in the workspace and is not covered, with the reason."""
         return tuple(note for folder in sorted(self.folders) for note in self.folders[folder].excluded)
+
+    @property
+    def range(self) -> Range:
+        """Return what was covered."""
+        return self.matcher.range
 
     def signature(self, rel: str) -> Signature | None:
         """Return what was seen at *rel*, None if nothing stands there."""
@@ -98,20 +104,21 @@ def scan(
         forced: Paths that are to be read whatever their signature says; only passed on.
     """
     started = time.time_ns()
-    if previous is not None and (previous.version != coverage.version or previous.root != root or previous.truncated):
+    matcher = coverage.matcher
+    if previous is not None and (previous.matcher is not matcher or previous.root != root or previous.truncated):
         previous = None
-    walk = _Walk(root, coverage, previous, on_folder)
+    walk = _Walk(root, coverage, matcher, previous, on_folder)
     if previous is None or dirty is None:
         walk.descend("")
     else:
         walk.follow(previous, set(dirty))
     full = previous is None or dirty is None
-    return Scan(root, started, walk.folders, walk.unreadable, walk.truncated, full, coverage.version, forced)
+    return Scan(root, started, walk.folders, walk.unreadable, walk.truncated, full, matcher, forced)
 
 
 def look_at(root: str, coverage: Coverage, folder: str) -> Listing | None:
     """Return the listing of one folder alone, None if it cannot be read."""
-    walk = _Walk(root, coverage, None, None)
+    walk = _Walk(root, coverage, coverage.matcher, None, None)
     walk.visit(folder)
     return walk.folders.get(folder)
 
@@ -120,13 +127,19 @@ class _Walk:
     """One walk in progress."""
 
     def __init__(
-        self, root: str, coverage: Coverage, previous: Scan | None, on_folder: Callable[[str], None] | None
+        self,
+        root: str,
+        coverage: Coverage,
+        matcher: Matcher,
+        previous: Scan | None,
+        on_folder: Callable[[str], None] | None,
     ) -> None:
         self.folders: dict[str, Listing] = {}
         self.unreadable: dict[str, str] = {}
         self.truncated = ""
         self._root = root
-        self._coverage = coverage
+        self._settings = coverage.settings
+        self._matcher = matcher
         self._previous = {} if previous is None else previous.folders
         self._on_folder = on_folder
         self._device = -1
@@ -228,8 +241,8 @@ class _Walk:
     def _account(self, before: Listing | None, listing: Listing) -> None:
         self._count += len(listing.signatures) - (0 if before is None else len(before.signatures))
         self._size += listing.size - (0 if before is None else before.size)
-        settings = self._coverage.settings
-        if self._coverage.focused:
+        settings = self._settings
+        if self._matcher.range.focus is not None:
             return
         if self._count > settings.max_workspace_files:
             self.truncated = f"more than {settings.max_workspace_files} files"
@@ -252,7 +265,7 @@ class _Walk:
                 except FileNotFoundError:
                     continue
                 except OSError as problem:
-                    if not self._coverage.excluded_here(folder, name, False):
+                    if not self._matcher.reason_here(folder, name, False):
                         blind.append(Note(_join(folder, name), f"unreadable ({problem.strerror})"))
                     continue
                 mode = status.st_mode
@@ -273,14 +286,14 @@ class _Walk:
                         folders.append(name)
         if known is not None and known.signatures == signatures and known.mtime_ns == mtime_ns and not blind:
             return known
-        limit = self._coverage.settings.max_file_size
+        limit = self._settings.max_file_size
         size = sum(raw[3] for raw in signatures.values() if raw[3] <= limit)
         excluded.sort(key=lambda note: note.subject)
         return Listing(signatures, tuple(folders), tuple(linked), tuple(excluded), tuple(blind), mtime_ns, size)
 
     def _judge(self, folder: str, name: str, status: os.stat_result) -> str:
         is_dir = stat.S_ISDIR(status.st_mode)
-        if why := self._coverage.excluded_here(folder, name, is_dir):
+        if why := self._matcher.reason_here(folder, name, is_dir):
             return why
         if is_dir and status.st_dev != self._device and self._device != -1:
             if self._mounts is None:

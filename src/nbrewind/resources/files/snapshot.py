@@ -13,6 +13,7 @@ from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.folder import Folder, FolderDraft, parent_of, side_entries
 from nbrewind.resources.files.intake import Intake
 from nbrewind.resources.files.known import NOTHING, Known, is_unchanged
+from nbrewind.resources.files.range import Range
 from nbrewind.resources.files.reading import Reading
 from nbrewind.resources.files.scan import RawSignature, Scan
 from nbrewind.resources.files.side import DIRECTORY, EXTRA, LINKS, RANGE, REGULAR, links_bytes, range_bytes
@@ -70,7 +71,7 @@ def take_snapshot(
     """
     # A folder that could never be read and now can: its parent has to say so.
     seen = {rel for rel, folder in base.folders.items() if folder.unseen and rel in scan.folders}
-    comparison = compare(base.folders, scan, coverage, order.force | scan.forced | seen)
+    comparison = compare(base.folders, scan, order.force | scan.forced | seen)
     reading = Reading(base, scan, coverage, comparison)
     if reading.drafts or comparison.gone or scan.unreadable:
         with Intake(scan.root, coverage, writer, slack_ns) as intake:
@@ -78,9 +79,9 @@ def take_snapshot(
     folders, touched_top = _finish_folders(base, comparison, reading, writer, scan)
     groups = _link_groups(scan)
     known, address = _commit(
-        replace(base, folders=folders, copied=reading.copied), groups, coverage, writer, order, touched=touched_top
+        replace(base, folders=folders, copied=reading.copied), groups, scan.range, writer, order, touched=touched_top
     )
-    changes = tuple(sorted(_changes(base, comparison, reading, coverage, order), key=lambda change: change.path))
+    changes = tuple(sorted(_changes(base, comparison, reading, scan, order), key=lambda change: change.path))
     touched = {change.path for change in changes}
     links = tuple(paths for _, paths in groups if not touched.isdisjoint(paths))
     return Snapshot(address, changes, tuple(reading.notes), _ctimes(scan, changes), links, known, base)
@@ -130,7 +131,7 @@ class _Below:
 def _commit(
     known: Known,
     groups: list[tuple[int, tuple[str, ...]]],
-    coverage: Coverage,
+    covered: Range,
     writer: PackWriter,
     order: SnapshotOrder,
     *,
@@ -143,11 +144,11 @@ def _commit(
         return known, None
     links = links_bytes(groups) if groups else b""
     links_at = digest(BLOB, links).hex() if groups else None
-    same_range = known.range == coverage.range
+    same_range = known.range == covered
     extra = _extra(order)
     if known.address is not None and same_range and not touched and not extra and links_at == known.links_at:
         return known, None
-    range_at = known.range_at if same_range and known.range_at else writer.blob(range_bytes(coverage.range))
+    range_at = known.range_at if same_range and known.range_at else writer.blob(range_bytes(covered))
     rows = [*side_entries(writer, root, _Below(known.folders, "")), TreeEntry(REGULAR, RANGE, range_at)]
     if groups:
         rows.append(TreeEntry(REGULAR, LINKS, writer.blob(links)))
@@ -157,7 +158,7 @@ def _commit(
     tree = root.tree if root.tree is not None else writer.tree(())
     address = FilesAddress(writer.commit(tree, _message(order, side), time.time()), tree, side)
     links_id = None if links_at is None else ObjectId(links_at)
-    return replace(known, address=address, range=coverage.range, range_at=range_at, links_at=links_id), address
+    return replace(known, address=address, range=covered, range_at=range_at, links_at=links_id), address
 
 
 def _extra(order: SnapshotOrder) -> list[TreeEntry]:
@@ -188,9 +189,9 @@ def _link_groups(scan: Scan) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _changes(
-    base: Known, comparison: Comparison, reading: Reading, coverage: Coverage, order: SnapshotOrder
+    base: Known, comparison: Comparison, reading: Reading, scan: Scan, order: SnapshotOrder
 ) -> Iterator[Change]:
-    narrower = base.range != coverage.range
+    moved = base.range != scan.range
     for difference in comparison.folders:
         now = reading.drafts[difference.rel]
         for name in {**difference.look, **dict.fromkeys(difference.gone)}:
@@ -203,13 +204,13 @@ def _changes(
                     continue
             elif _only_learned(before, difference.known.signatures.get(name), difference.look.get(name)):
                 continue
-            if agree(before, after) or (after is None and narrower and coverage.excluded(rel, _is_dir(before))):
+            if agree(before, after) or (after is None and moved and scan.matcher.reason(rel, _is_dir(before))):
                 continue
             yield Change(rel, before, after, Claim.UNCLAIMED, (Witness.SCAN,))
     for folder in comparison.gone:
         for name, state in base.folders[folder].states.items():
             rel = _join(folder, name)
-            if not (narrower and coverage.excluded(rel, _is_dir(state))):
+            if not (moved and scan.matcher.reason(rel, _is_dir(state))):
                 yield Change(rel, order.before_images.get(rel, state), None, Claim.UNCLAIMED, (Witness.SCAN,))
 
 

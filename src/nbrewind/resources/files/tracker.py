@@ -25,7 +25,7 @@ class FileTracker:
     """Knows what the last commit holds of the workspace, and finds what differs from it.
 
     Invariant: it believes only what `load` and `adopt` were given, so a snapshot whose pack never became durable leaves
-    it as it was. `state`, `held` and `focus` may be called from any thread, also while another makes a snapshot; all
+    it as it was. `state` and `held` may be called from any thread, also while another makes a snapshot; all
     else belongs to one thread at a time.
     """
 
@@ -39,6 +39,7 @@ class FileTracker:
         self._sighted: deque[tuple[str, Listing]] = deque()
         mount = mount_of(root)
         self._slack_ns = mount.slack_ns
+        coverage.on_focus = self._sight
         if mount.network:
             coverage.narrow(f"the workspace is on a network drive ({mount.type})")
 
@@ -75,17 +76,11 @@ class FileTracker:
         folder, name = parent_of(rel)
         return self._known.folder(folder).held(name, signature)
 
-    def focus(self, folder: str) -> bool:
-        """Cover *folder* (relative) from now on, and note what stands in it; return whether that is new.
-
-        Call it before a cell's effect in a folder outside the focus, so that what stood there is not taken for new.
-        """
-        if not self.coverage.focus(folder):
-            return False
+    def _sight(self, folder: str) -> None:
+        """Note what stands in a folder that comes into focus. Called by the audit hook, before a cell's effect."""
         listing = look_at(self.root, self.coverage, folder)
         if listing is not None:
             self._sighted.append((folder, listing))
-        return True
 
     def load(self, address: FilesAddress) -> None:
         """Take over the states of the checkpoint at *address*; the next snapshot reads every entry once.

@@ -1,0 +1,137 @@
+"""What this process, or another, could still write to: open files, shared mappings, live children. Linux, by /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+
+__all__ = ["WritableKind", "children", "writable_files"]
+
+WritableKind = str
+"""How a file can be written: "open", "append" or "mapped"."""
+
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+
+
+def writable_files(pid: int | None = None, *, below: str = "") -> dict[str, WritableKind]:
+    """Return the regular files that the process can write without opening them, by real path.
+
+    "mapped" beats "append" beats "open": a mapping can change bytes without any trace in the file's times. Files that
+    have no name any more are left out. Nothing is returned where /proc does not tell.
+
+    Args:
+        pid: The process; this one by default.
+        below: Only files at or below this real path.
+    """
+    base = f"/proc/{'self' if pid is None else pid}"
+    found: dict[str, WritableKind] = {}
+    for path, kind in (*_descriptors(base, below), *_mappings(base, below)):
+        if kind == "mapped" or found.get(path) != "mapped":
+            found[path] = "append" if found.get(path) == "append" and kind == "open" else kind
+    return found
+
+
+def children(pid: int | None = None) -> tuple[int, ...]:
+    """Return the live descendants of the process (this one by default), without those that only wait to be reaped."""
+    top = os.getpid() if pid is None else pid
+    below = _children_by_task if os.path.exists(f"/proc/{top}/task/{top}/children") else _children_by_parent()
+    found: list[int] = []
+    stack = [top]
+    while stack:
+        for child in below(stack.pop()):
+            stack.append(child)
+            if _status(child)[1] not in ("Z", "X", ""):
+                found.append(child)
+    return tuple(sorted(found))
+
+
+def _children_by_task(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in _listed(f"/proc/{pid}/task"):
+        # Of a thread that ends meanwhile the children go on below another.
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+            found += map(int, file.read().split())
+    return found
+
+
+def _children_by_parent() -> Callable[[int], list[int]]:
+    """Return the same for kernels that do not list children; every process of the machine is looked at."""
+    parents: dict[int, list[int]] = {}
+    for name in _listed("/proc"):
+        if name.isdigit():
+            parents.setdefault(_status(int(name))[0], []).append(int(name))
+    return lambda pid: parents.get(pid, [])
+
+
+def _descriptors(base: str, below: str) -> Iterator[tuple[str, WritableKind]]:
+    for name in _listed(f"{base}/fd"):
+        try:
+            path = os.readlink(f"{base}/fd/{name}")
+            # Pipes, sockets and the like have no path; most descriptors end here.
+            if not _is_file_path(path) or not _is_below(path, below):
+                continue
+            with open(f"{base}/fdinfo/{name}", "rb") as info:
+                flags = next((int(line[6:], 8) for line in info if line.startswith(b"flags:")), 0)
+        except (OSError, ValueError):
+            # Closed meanwhile, or another user's.
+            continue
+        if flags & os.O_ACCMODE != os.O_RDONLY and not flags & getattr(os, "O_PATH", 0) and _has_name(path, base, name):
+            yield path, "append" if flags & os.O_APPEND else "open"
+
+
+def _mappings(base: str, below: str) -> Iterator[tuple[str, WritableKind]]:
+    try:
+        with open(f"{base}/maps", "rb") as maps:
+            lines = maps.read().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        # address perms offset device inode path; a shared writable mapping has "w" and "s".
+        fields = line.split(None, 5)
+        if len(fields) < 6 or not (fields[1][1:2] == b"w" and fields[1][3:4] == b"s"):
+            continue
+        path = os.fsdecode(_OCTAL.sub(lambda match: bytes([int(match[1], 8)]), fields[5]))
+        if _is_file_path(path) and _is_below(path, below) and _same_inode(path, int(fields[4])):
+            yield path, "mapped"
+
+
+def _is_file_path(path: str) -> bool:
+    return path.startswith("/") and (not path.startswith(("/dev/", "/proc/")) or path.startswith("/dev/shm/"))
+
+
+def _is_below(path: str, below: str) -> bool:
+    return not below or path == below or path.startswith(below.rstrip("/") + "/")
+
+
+def _has_name(path: str, base: str, name: str) -> bool:
+    try:
+        return os.path.samestat(os.stat(f"{base}/fd/{name}"), os.lstat(path)) and os.path.isfile(path)
+    except OSError:
+        return False
+
+
+def _same_inode(path: str, inode: int) -> bool:
+    try:
+        return os.lstat(path).st_ino == inode
+    except OSError:
+        return False
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _status(pid: int) -> tuple[int, str]:
+    """Return parent and state of a process, "" for one that is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name stands in parentheses and may itself hold any character.
+            fields = file.read().rpartition(b")")[2].split()
+        return int(fields[1]), fields[0].decode("ascii")
+    except (OSError, ValueError, IndexError):
+        return 0, ""
