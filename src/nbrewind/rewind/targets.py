@@ -12,7 +12,7 @@ from nbrewind.errors import RefusalReason, RewindRefused, TargetError
 from nbrewind.model import Operation, OperationId, OperationKind
 from nbrewind.rewind.timeline import Timeline, has_effect
 
-__all__ = ["NOTHING_CHANGED", "Target", "cells", "clock", "resolve", "sentence", "title"]
+__all__ = ["NOTHING_CHANGED", "Target", "cells", "clock", "resolve", "sentence", "title", "when"]
 
 NOTHING_CHANGED = "Nothing changed."
 _NUMBER = re.compile(r"^(?:in|out)?\s*\[?\s*(\d{1,9})\s*\]?$", re.IGNORECASE)
@@ -29,6 +29,11 @@ class Target:
     operation: OperationId
     sentence: str
     title: str = ""
+
+
+def when(operation: Operation) -> float:
+    """Return the moment that a row of the list shows: the end of a turn."""
+    return (operation.turn.ended if operation.turn else 0.0) or operation.at
 
 
 def clock(at: float, seconds: bool = False) -> str:
@@ -106,7 +111,7 @@ def title(operation: Operation, timeline: Timeline) -> str:
     turn = timeline.last_turn(operation.id)
     if operation.kind is OperationKind.ATTACH and turn is None:
         return "the start"
-    return f"the point of {clock(operation.at)}" + (f", after {cells([turn])}" if turn else "")
+    return f"the point of {clock(when(operation))}" + (f", after {cells([turn])}" if turn else "")
 
 
 def sentence(operation: Operation, timeline: Timeline) -> str:
@@ -171,12 +176,14 @@ def _numbered(number: int, timeline: Timeline) -> tuple[Operation, str]:
     if runs:
         if len(runs) == 1:
             return runs[0], ""
-        others = " and ".join(clock(found.at) for found in runs[:-1])
-        return runs[-1], f"[{number}] ran {_times(len(runs))}: the one of {clock(runs[-1].at)} is meant, not {others}."
+        others = " and ".join(clock(when(found)) for found in runs[:-1])
+        return runs[
+            -1
+        ], f"[{number}] ran {_times(len(runs))}: the one of {clock(when(runs[-1]))} is meant, not {others}."
     away = [found for found in timeline.taken_back if found.turn is not None and found.turn.number == number]
     if away:
-        when = ", ".join(f"{number}@{clock(found.at)}" for found in away[-3:])
-        raise TargetError(f"[{number}] was taken back. {NOTHING_CHANGED}", hint=f"Say {when} to bring that line back.")
+        said = ", ".join(f"{number}@{clock(when(found))}" for found in away[-3:])
+        raise TargetError(f"[{number}] was taken back. {NOTHING_CHANGED}", hint=f"Say {said} to bring that line back.")
     raise _no_cell(number, timeline)
 
 
@@ -191,7 +198,7 @@ def _no_cell(number: int, timeline: Timeline) -> TargetError:
     return TargetError(f"No cell [{number}]; near it {'are' if len(near) > 1 else 'is'} {said}. {NOTHING_CHANGED}")
 
 
-def _numbered_at(number: int, when: str, timeline: Timeline) -> Operation:
+def _numbered_at(number: int, moment: str, timeline: Timeline) -> Operation:
     runs = [
         found
         for found in timeline.operations
@@ -199,17 +206,18 @@ def _numbered_at(number: int, when: str, timeline: Timeline) -> Operation:
     ]
     if not runs:
         raise _no_cell(number, timeline)
-    wanted = when if when.index(":") == 2 else f"0{when}"
-    fitting = [found for found in runs if wanted in (clock(found.at), clock(found.at, seconds=True))]
+    wanted = moment if moment.index(":") == 2 else f"0{moment}"
+    fitting = [found for found in runs if wanted in (clock(when(found)), clock(when(found), seconds=True))]
     if len(fitting) == 1:
         return fitting[0]
     said = ", ".join(
-        f"{clock(found.at, seconds=True)}{'' if timeline.is_on_line(found.id) else ' (taken back)'}" for found in runs
+        f"{clock(when(found), seconds=True)}{'' if timeline.is_on_line(found.id) else ' (taken back)'}"
+        for found in runs
     )
     if not fitting:
-        raise TargetError(f"[{number}] did not run at {when}, but at {said}. {NOTHING_CHANGED}")
-    example = f"{number}@{clock(fitting[-1].at, seconds=True)}"
-    same = len({clock(found.at, seconds=True) for found in fitting}) < len(fitting)
+        raise TargetError(f"[{number}] did not run at {moment}, but at {said}. {NOTHING_CHANGED}")
+    example = f"{number}@{clock(when(fitting[-1]), seconds=True)}"
+    same = len({clock(when(found), seconds=True) for found in fitting}) < len(fitting)
     raise TargetError(
         f"[{number}] ran {_times(len(runs))}: {said}. {NOTHING_CHANGED}",
         hint=f"Say the id, {fitting[-1].id}." if same else f"Say {example}.",

@@ -1,0 +1,1 @@
+"""What people touch: the magic and the command line, over one session façade."""

@@ -1,0 +1,113 @@
+"""Stores: which store and session a command line means, without a kernel."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nbrewind.errors import StoreError, UsageError
+from nbrewind.model import SessionId, Settings
+from nbrewind.session.defaults import Surroundings, make_settings
+from nbrewind.session.session import Session
+from nbrewind.store.layout import StorePaths, find_store, list_sessions
+from nbrewind.store.locks import is_held
+from nbrewind.store.oplog import read_log
+
+__all__ = ["open_session", "session_rows", "settings_for"]
+
+
+def settings_for(workspace: str, store: str, environ: Mapping[str, str]) -> Settings:
+    """Return the settings of the workspace that is meant: *workspace*, or the nearest one with a store from here up.
+
+    Raises:
+        SettingError: a path cannot be taken.
+    """
+    home = str(Path("~").expanduser())
+    temp = (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")
+    here = Path.cwd()
+    around = Surroundings(environ, home, str(here), temp)
+    if workspace or store:
+        chosen = make_settings(around, workspace=workspace, store_dir=store)
+        return chosen if not workspace else _with_own_store(chosen, around, workspace, store)
+    # A kernel protects its notebook's folder; a person stands in it, or somewhere below.
+    for folder in (here, *here.parents):
+        for place in ("", "workspace"):
+            settings = make_settings(around, workspace=str(folder), store_dir=place)
+            if _has_store(settings):
+                return settings
+        if str(folder) == home:
+            break
+    return make_settings(around)
+
+
+def _with_own_store(settings: Settings, around: Surroundings, workspace: str, store: str) -> Settings:
+    """Return *settings*, with the store inside the workspace where that is the one that exists."""
+    if store or _has_store(settings):
+        return settings
+    inside = make_settings(around, workspace=workspace, store_dir="workspace")
+    return inside if _has_store(inside) else settings
+
+
+def _has_store(settings: Settings) -> bool:
+    return Path(settings.store_dir, "format").is_file()
+
+
+def open_session(settings: Settings, session: str, *, to_move: bool) -> Session:
+    """Open the session (the newest by default); *to_move* takes it, which a kernel that holds it does not allow.
+
+    Raises:
+        StoreError: no store, no session, or it cannot be read.
+        SessionLocked: a kernel holds it.
+    """
+    if not _has_store(settings):
+        raise StoreError(
+            f"Nothing is kept for {settings.workspace}. Nothing changed.",
+            hint="Go to the notebook's folder, or name it: --workspace PATH.",
+        )
+    chosen = _matching(find_store(settings.store_dir), session)
+    return Session.open(settings, chosen, readonly=not to_move)
+
+
+def _matching(store: StorePaths, session: str) -> SessionId | None:
+    if not session:
+        return None
+    found = [known for known in list_sessions(store) if known.startswith(session)]
+    if len(found) == 1:
+        return found[0]
+    what = "No session" if not found else f"{len(found)} sessions"
+    raise UsageError(f"{what} of this workspace {'has' if not found else 'have'} an id that begins with {session!r}.",
+                     hint="nbrewind sessions lists them.")  # fmt: skip
+
+
+def session_rows(settings: Settings) -> list[dict[str, Any]]:
+    """Return one row per session of the workspace, newest first.
+
+    Raises:
+        StoreError: there is no store, or it cannot be read.
+    """
+    if not _has_store(settings):
+        raise StoreError(f"Nothing is kept for {settings.workspace}.", hint="--workspace PATH names another folder.")
+    store = find_store(settings.store_dir)
+    rows = []
+    for session in list_sessions(store):
+        paths = store.session(session)
+        row: dict[str, Any] = {"id": session, "holder": is_held(paths)}
+        try:
+            reading = read_log(paths.log)
+        except StoreError as error:
+            rows.append({**row, "damaged": error.message})
+            continue
+        operations = reading.operations
+        row |= {
+            "turns": sum(operation.turn is not None for operation in operations),
+            "started": operations[0].at if operations else None,
+            "last": operations[-1].at if operations else None,
+            "notebook": next((found.notebook for found in reversed(operations) if found.notebook), ""),
+            "damaged": f"{len(reading.damaged)} records" if reading.damaged else None,
+            "bytes": os.path.getsize(paths.log),  # noqa: PTH202
+        }
+        rows.append(row)
+    return rows
