@@ -38,7 +38,7 @@ class OutputPort(Protocol):
     def begin(self, number: int | None) -> None:
         """A cell starts to show things."""
 
-    def collect(self, number: int | None) -> str:
+    def end(self, error: BaseException | None = None) -> str:
         """Return what it showed as nbformat JSON text."""
 
 
@@ -64,7 +64,6 @@ class CellHooks:
         self._outputs = outputs
         self._lock = threading.Lock()
         self._running: list[_Cell] = []
-        self._turn_number: int | None = None
         self._turn_is_open = False
         self._callbacks: dict[str, Callable[..., None]] = {
             "pre_run_cell": self._fenced(self._pre),
@@ -103,7 +102,7 @@ class CellHooks:
             self._state.enter("")
             return
         self._state.enter(f"[{number}] is still running." if number is not None else "A cell is still running.")
-        self._turn_number, self._turn_is_open = number, True
+        self._turn_is_open = True
         self._session.begin_turn(
             TurnStart(
                 code=raw,
@@ -122,7 +121,7 @@ class CellHooks:
             if self._turn_is_open:
                 self._turn_is_open = False
                 status, error = outcome(result)
-                outputs = self._outputs.collect(self._turn_number)
+                outputs = self._outputs.end(raised_by(result))
                 self._session.end_turn(TurnEnd(status=status, error=error, ended=time.time(), outputs=outputs))
         finally:
             self._state.leave()
@@ -173,9 +172,18 @@ class CellHooks:
         return fenced
 
 
+def raised_by(result: Any) -> BaseException | None:
+    """Return what ended a cell, None for one that ran through."""
+    for name in ("error_before_exec", "error_in_exec"):
+        error = getattr(result, name, None)
+        if isinstance(error, BaseException):
+            return error
+    return None
+
+
 def outcome(result: Any) -> tuple[TurnStatus, str]:
     """Return how a cell ended, and its error as one line."""
-    error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+    error = raised_by(result)
     if error is None:
         return TurnStatus.OK, ""
     # An interrupted async cell ends with CancelledError.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nbrewind.model import Change, FileState, Note, Operation, OperationId, OperationKind, TurnStatus, Verdict
+from nbrewind.errors import StoreError
+from nbrewind.model import Change, Claim, FileState, Note, Operation, OperationId, OperationKind, TurnStatus, Verdict
+from nbrewind.rewind.timeline import MOVES, Timeline
 
-__all__ = ["Difference", "HistoryRow", "Line", "Point"]
+__all__ = ["Difference", "HistoryRow", "Line", "Point", "make_points"]
 
 
 class Line(StrEnum):
@@ -70,3 +73,92 @@ class HistoryRow:
 
     point: Point
     change: Change
+
+
+def make_points(
+    timeline: Timeline, damaged: Iterable[Note], changes_of: Callable[[Operation], tuple[Change, ...]]
+) -> tuple[Point, ...]:
+    """Return one row per operation of *timeline*, oldest first, then one per damaged frame."""
+    away = _taken_back_by(timeline)
+    last_run = {turn.turn.number: turn.id for turn in timeline.turns if turn.turn}
+    attached = max(
+        (place for place, found in enumerate(timeline.line) if found.kind is OperationKind.ATTACH), default=0
+    )
+    of_this_kernel = {found.id for found in timeline.line[attached:]}
+    names = _names(timeline)
+    points = [
+        _point(operation, timeline, changes_of, away, names, last_run, of_this_kernel)
+        for operation in timeline.operations
+    ]
+    points += [
+        Point(
+            id=OperationId(note.subject), kind=OperationKind.TURN, at=0.0, line=Line.DAMAGED, has_files=False,
+            damage=note.reason,
+        )
+        for note in damaged
+    ]  # fmt: skip
+    return tuple(points)
+
+
+def _point(
+    operation: Operation,
+    timeline: Timeline,
+    changes_of: Callable[[Operation], tuple[Change, ...]],
+    away: Mapping[OperationId, OperationId],
+    names: Mapping[OperationId, tuple[str, ...]],
+    last_run: Mapping[int | None, OperationId],
+    of_this_kernel: set[OperationId],
+) -> Point:
+    turn, present = operation.turn, timeline.is_on_line(operation.id)
+    try:
+        changes, damage = changes_of(operation), ""
+    except StoreError as error:
+        changes, damage = (), error.message
+    ours = [change for change in changes if change.claim is Claim.OURS]
+    number = turn.number if turn else None
+    return Point(
+        id=operation.id,
+        kind=operation.kind,
+        at=turn.ended or operation.at if turn else operation.at,
+        line=Line.PRESENT if present else Line.TAKEN_BACK,
+        operation=operation,
+        number=number,
+        code=turn.code if turn else "",
+        names=names.get(operation.id, ()),
+        status=turn.status if turn else TurnStatus.OK,
+        verdict=turn.verdict if turn else Verdict.PROTECTED,
+        reasons=turn.reasons if turn else (),
+        added=sum(change.before is None for change in ours),
+        changed=sum(change.before is not None and change.after is not None for change in ours),
+        removed=sum(change.after is None for change in ours),
+        has_files=operation.checkpoint.files is not None,
+        is_head=operation.id == timeline.head,
+        earlier_run=present and number is not None and last_run.get(number) != operation.id,
+        earlier_kernel=present and operation.id not in of_this_kernel,
+        taken_back_by=None if present else away.get(operation.id),
+        damage=damage,
+    )
+
+
+def _taken_back_by(timeline: Timeline) -> dict[OperationId, OperationId]:
+    found: dict[OperationId, OperationId] = {}
+    for move in timeline.operations:
+        if move.kind not in MOVES or move.previous is None or move.previous not in timeline:
+            continue
+        kept = {operation.id for operation in timeline.ancestors(move.id)}
+        for operation in timeline.ancestors(move.previous):
+            if operation.id in kept:
+                break
+            found[operation.id] = move.id
+    return found
+
+
+def _names(timeline: Timeline) -> dict[OperationId, tuple[str, ...]]:
+    """Return the names of each point: those of the naming operation itself and of the turn that it stands behind."""
+    found: dict[OperationId, tuple[str, ...]] = {}
+    for operation in timeline.operations:
+        if operation.kind is OperationKind.NAME and operation.label:
+            turn = timeline.last_turn(operation.id)
+            for named in {operation.id, turn.id if turn else operation.id}:
+                found[named] = (*found.get(named, ()), operation.label)
+    return found

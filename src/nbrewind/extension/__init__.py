@@ -1,0 +1,1 @@
+"""The IPython edge: loading, cell hooks, settings, and the wiring of everything below."""

@@ -1,0 +1,143 @@
+"""Switching nbrewind on and off in a shell: never raising, one line printed, no trace left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbrewind.capture.outputs import OutputCollector
+from nbrewind.errors import RewindError
+from nbrewind.extension.exits import Exits
+from nbrewind.extension.frozen import CellBrake
+from nbrewind.extension.greeting import greeting, off_line
+from nbrewind.extension.history import ShellState
+from nbrewind.extension.hooks import CellHooks
+from nbrewind.extension.settings import NBRewind, surroundings
+from nbrewind.session.current import leave, take
+from nbrewind.session.session import Session
+from nbrewind.ui import magics
+
+__all__ = ["load", "unload"]
+
+_LOG = logging.getLogger("nbrewind")
+_ATTRIBUTE = "_nbrewind_loaded"
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """Everything that was put into a shell."""
+
+    session: Session
+    traits: NBRewind
+    hooks: CellHooks
+    exits: Exits
+    brake: CellBrake
+
+    def take_out(self, shell: Any) -> None:
+        """Undo all of it, in the order in which consumers come before what they use."""
+        self.hooks.uninstall()
+        self.brake.uninstall(shell)
+        self.exits.uninstall()
+        self.session.close()
+        leave(self.session)
+        if self.traits in shell.configurables:
+            shell.configurables.remove(self.traits)
+
+
+def load(shell: Any) -> None:
+    """Switch on in *shell* and say so in one line. Never raises; a second call changes nothing."""
+    if getattr(shell, _ATTRIBUTE, None) is not None:
+        return
+    try:
+        magics.install(shell)
+        lines = _load(shell)
+    except RewindError as error:
+        lines = [off_line(error)]
+    except Exception as error:  # noqa: BLE001  the kernel's start comes first
+        _LOG.error("nbrewind could not be loaded.", exc_info=True)
+        lines = [f"nbrewind is off, nothing is protected: {type(error).__name__}: {error}"]
+    for line in lines:
+        _say(line)
+
+
+def unload(shell: Any) -> None:
+    """Switch off and leave no trace. Never raises; without effect where it is off."""
+    loaded: _Loaded | None = getattr(shell, _ATTRIBUTE, None)
+    try:
+        magics.uninstall(shell)
+        if loaded is not None:
+            delattr(shell, _ATTRIBUTE)
+            loaded.take_out(shell)
+    except Exception:  # noqa: BLE001  unloading must not fail a cell either
+        _LOG.error("nbrewind could not be taken out completely.", exc_info=True)
+
+
+def _load(shell: Any) -> list[str]:
+    traits, warnings = NBRewind.make(shell.config)
+    notebook = _notebook(shell)
+    folder = str(Path(notebook).parent) if notebook else str(Path.cwd())
+    settings = traits.settings(surroundings(folder, getattr(shell, "ipython_dir", "")), _scope(shell, notebook))
+    state = ShellState(shell)
+    session = Session.attach(settings, notebook=notebook, kernel=_kernel(shell), shell=state)
+    hooks = CellHooks(shell, session, state, OutputCollector(shell))
+    session.scheduler = lambda job: _soon(settings.capture_delay, job)
+    loaded = _Loaded(
+        session=session,
+        traits=traits,
+        hooks=hooks,
+        exits=Exits(session.close),
+        brake=CellBrake(lambda: session.frozen),
+    )
+    hooks.install()
+    loaded.brake.install(shell)
+    loaded.exits.install()
+    take(session)
+    shell.configurables.append(traits)
+    setattr(shell, _ATTRIBUTE, loaded)
+    return [*warnings, *greeting(session.status(), folder)]
+
+
+def _soon(delay: float, job: Callable[[], None]) -> bool:
+    """Run *job* a little after the reply; False in a shell without a running loop."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    loop.call_later(delay, job)
+    return True
+
+
+def _notebook(shell: Any) -> str:
+    """Return the absolute path of the notebook, "" where the front end does not tell."""
+    told = shell.user_ns.get("__session__") or os.environ.get("JPY_SESSION_NAME") or ""
+    if not isinstance(told, str) or not told.endswith(".ipynb"):
+        return ""
+    path = os.path.realpath(told)
+    # A server elsewhere (a gateway) tells a path that means nothing here.
+    return path if Path(path).parent.is_dir() else ""
+
+
+def _scope(shell: Any, notebook: str) -> str:
+    """Return front end and kind, as `scopes` names them."""
+    if not hasattr(shell, "kernel"):
+        return "terminal:ipython"
+    if any(name.startswith("VSCODE_") for name in os.environ):
+        return "vscode:notebook"
+    return "jupyter:notebook" if notebook else "jupyter:kernel"
+
+
+def _kernel(shell: Any) -> str:
+    """Return a name for this kernel that no other has, for people to read too."""
+    what = "kernel" if hasattr(shell, "kernel") else "terminal"
+    return f"{what} {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

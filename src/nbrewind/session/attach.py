@@ -1,0 +1,183 @@
+"""Attaching: which session a kernel takes, what is put in order first, and how everything is wired."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbrewind import fs
+from nbrewind.capture.recorder import Recorder
+from nbrewind.errors import SessionLocked, StoreError
+from nbrewind.model import Note, SessionId, Settings
+from nbrewind.resources.files.coverage import Coverage
+from nbrewind.resources.files.processes import children, writable_files
+from nbrewind.resources.files.restore import files_recoverer
+from nbrewind.resources.files.tracker import FileTracker
+from nbrewind.rewind.recovery import recover_session
+from nbrewind.session.core import Parts
+from nbrewind.session.shell import ShellPort
+from nbrewind.store.frames import Damage
+from nbrewind.store.layout import (
+    SessionPaths,
+    StorePaths,
+    find_store,
+    list_sessions,
+    new_session_id,
+    open_store,
+)
+from nbrewind.store.locks import GcLock, SessionLock, is_held
+from nbrewind.store.oplog import OperationLog, read_log
+from nbrewind.store.shadow.repository import ShadowRepository
+
+__all__ = ["Held", "damage_notes", "hold", "hold_free", "looking_parts", "wire"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A session whose lock this process has."""
+
+    session: SessionId
+    paths: SessionPaths
+    lock: SessionLock
+    log: OperationLog
+
+
+def open_writable_store(settings: Settings) -> StorePaths:
+    """Return the store, made where missing; one inside the workspace gets an ignore file of its own.
+
+    Raises:
+        StoreError: it cannot be opened (StoreTooNew, StoreReadOnly).
+    """
+    store = open_store(settings.store_dir, workspace=settings.workspace)
+    if (store.root + os.sep).startswith(settings.workspace.rstrip("/") + os.sep):
+        with contextlib.suppress(FileExistsError):
+            fs.write_new(f"{store.root}/.gitignore", b"*\n")
+    return store
+
+
+def hold_free(store: StorePaths, notebook: str, holder: str) -> Held:
+    """Take the newest session of *notebook* (or of none) that nobody holds, else begin one.
+
+    Raises:
+        StoreError: nothing can be written.
+    """
+    for session in list_sessions(store):
+        paths = store.session(session)
+        try:
+            if is_held(paths) is not None or notebook_of(paths) not in (notebook, ""):
+                continue
+            return hold(store, session, holder)
+        except (SessionLocked, StoreError):
+            # Somebody was faster, or it is damaged beyond use; its points stay readable.
+            continue
+    return hold(store, new_session_id(), holder)
+
+
+def hold(store: StorePaths, session: SessionId, holder: str) -> Held:
+    """Take *session*.
+
+    Raises:
+        SessionLocked: a kernel holds it; the message names it.
+        StoreError: it cannot be written.
+    """
+    paths = store.session(session)
+    lock = SessionLock(paths)
+    lock.acquire(holder)
+    try:
+        return Held(session, paths, lock, OperationLog.open(paths, session))
+    except BaseException:
+        lock.release()
+        raise
+
+
+def notebook_of(paths: SessionPaths) -> str:
+    """Return the notebook that a session was last used with."""
+    operations = read_log(paths.log).operations
+    return operations[-1].notebook if operations else ""
+
+
+def wire(
+    settings: Settings, store: StorePaths, held: Held, *, notebook: str, kernel: str, shell: ShellPort | None
+) -> Parts:
+    """Return the parts of a held session: recovered, with the tracker on the last checkpoint, not yet recording.
+
+    Raises:
+        StoreError: the shadow repository cannot be opened.
+    """
+    repository = ShadowRepository.open(settings.shadow_dir or store.shadow)
+    recoverers = {"files": files_recoverer(settings.workspace)}
+    recovered = recover_session(held.paths, held.log, repository, recoverers)
+    coverage = Coverage(settings, notebook)
+    tracker = FileTracker(settings.workspace, coverage, repository)
+    notes = list(recovered)
+    head = held.log.operations[-1] if held.log.operations else None
+    if head is not None and head.checkpoint.files is not None:
+        try:
+            tracker.load(head.checkpoint.files)
+        except StoreError as error:
+            notes.append(Note("", f"the last point cannot be read, so all files are copied anew: {error.message}"))
+    recorder = Recorder(
+        tracker,
+        coverage,
+        held.paths,
+        settings,
+        writable=writable_files,
+        live=children,
+    )
+    return Parts(
+        settings=settings,
+        session=held.session,
+        store=store,
+        paths=held.paths,
+        repository=repository,
+        coverage=coverage,
+        tracker=tracker,
+        gc=GcLock(store),
+        lock=held.lock,
+        log=held.log,
+        recorder=recorder,
+        shell=shell,
+        damaged=damage_notes(held.log.damaged),
+        recovered=tuple(notes),
+        notebook=notebook,
+        kernel=kernel,
+    )
+
+
+def looking_parts(settings: Settings, session: SessionId | None) -> Parts:
+    """Return the parts of a stored session for reading only; nothing is written, no lock is taken.
+
+    Raises:
+        StoreError: there is no such store or session.
+    """
+    store = find_store(settings.store_dir)
+    sessions = list_sessions(store)
+    if session is None and not sessions:
+        raise StoreError(f"There is no session in {store.root} yet.")
+    chosen = session if session is not None else sessions[0]
+    paths = store.session(chosen)
+    if not Path(paths.log).is_file():
+        raise StoreError(f"There is no session {chosen} in {store.root}.")
+    reading = read_log(paths.log)
+    repository = ShadowRepository.open(settings.shadow_dir or store.shadow, create=False)
+    coverage = Coverage(settings, reading.operations[-1].notebook if reading.operations else "")
+    return Parts(
+        settings=settings,
+        session=chosen,
+        store=store,
+        paths=paths,
+        repository=repository,
+        coverage=coverage,
+        tracker=FileTracker(settings.workspace, coverage, repository),
+        gc=GcLock(store),
+        operations=reading.operations,
+        damaged=damage_notes(reading.damaged),
+        notebook=reading.operations[-1].notebook if reading.operations else "",
+    )
+
+
+def damage_notes(damaged: tuple[Damage, ...]) -> tuple[Note, ...]:
+    """Return what a log cannot tell as notes: the operation's id, or where the damage lies."""
+    return tuple(Note(one.id or f"at byte {one.offset}", one.reason) for one in damaged)

@@ -1,0 +1,239 @@
+"""Housekeeping: health, recovery, packing, and reading everything once to see that it is all there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nbrewind.capture import hook
+from nbrewind.errors import GitUnavailable, RewindError, StoreError
+from nbrewind.model import EntryKind, FileState, Note, ObjectId, Operation, OperationKind
+from nbrewind.resources.files.mounts import mount_of
+from nbrewind.resources.files.restore import files_recoverer
+from nbrewind.resources.files.scan import Listing
+from nbrewind.resources.files.side import NOT_COPIED
+from nbrewind.rewind.recovery import recover_session
+from nbrewind.session.moving import Moving
+from nbrewind.session.roots import COPY, roots_of
+from nbrewind.session.status import Status
+from nbrewind.store.layout import list_sessions
+from nbrewind.store.locks import is_held
+from nbrewind.store.oplog import read_log
+from nbrewind.store.shadow.checks import fsck
+from nbrewind.store.shadow.collection import collect
+from nbrewind.store.shadow.git import GitRunner
+from nbrewind.store.shadow.maintenance import count_objects, repack
+
+__all__ = ["Housekeeping"]
+
+_PATIENCE = 10.0
+OWN_DATA = "nbrewind's own data"
+
+
+class Housekeeping(Moving):
+    """What keeps a session well, and says how it is."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._git = GitRunner(self._parts.repository.path)
+
+    # -- status ---------------------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """Return the session's health; reads the disk, changes nothing."""
+        parts, health = self._parts, self._health
+        scan = parts.tracker.last_scan
+        missing = parts.tracker.missing
+        files = sum(map(_files, scan.folders.values())) if scan is not None else 0
+        waiting = sum(note.reason == NOT_COPIED for note in missing)
+        parked = self._parked
+        return Status(
+            workspace=self.workspace,
+            store=parts.store.root,
+            session=self.id,
+            settings=self.settings,
+            state=self._state(),
+            holder=self._holder(),
+            head=self.head,
+            turns=sum(operation.kind is OperationKind.TURN for operation in self.operations),
+            points=len(self.operations),
+            files=files,
+            bytes=sum(listing.size for listing in scan.folders.values()) if scan is not None else 0,
+            first_copy=1.0 if not self._copying or not files else max(0.0, 1 - waiting / files),
+            focus=parts.coverage.focus_reason,
+            read_only=self.readonly,
+            not_protected=health.not_protected,
+            frozen=health.frozen,
+            parked=(parked.token,) if parked is not None else (),
+            not_covered=(*missing, *(note for note in scan.excluded if note.reason != OWN_DATA)) if scan else missing,
+            missing=tuple(self._missing_parts()),
+            damaged=self.damaged,
+            hints=tuple(self._hints()),
+            recovered=(*parts.recovered, *self._found),
+            other_sessions=tuple(Note(session, holder) for session, holder in self._neighbours.names()),
+            disk=tuple(self._disk_use()),
+            free_disk=self._free_disk(),
+        )
+
+    def _state(self) -> str:
+        health = self._health
+        if health.frozen is not None:
+            return "frozen"
+        if not self.settings.recording or self.readonly:
+            return "off"
+        if health.paused:
+            return "paused"
+        if health.not_protected is not None:
+            return "not protected"
+        if self._copying or not self._begun:
+            return "first copy"
+        if self._pending or self._worker.busy:
+            return "saving"
+        last = self.timeline.turns[-1].turn if self.timeline.turns else None
+        return "partly saved" if last is not None and last.reasons else "saved"
+
+    def _holder(self) -> str:
+        if not self.readonly:
+            return self.kernel
+        try:
+            return is_held(self._parts.paths) or ""
+        except StoreError:
+            return ""
+
+    def _missing_parts(self) -> Iterator[Note]:
+        if shutil.which("git") is None:
+            yield Note("git", "packing and full checks are off; points and rewinds work")
+        for package, loss in (
+            ("zstandard", "the store takes more room, and compressed points of others cannot be read"),
+            ("ipywidgets", "there is no panel and previews have no buttons"),
+        ):
+            if find_spec(package) is None:
+                yield Note(package, loss)
+
+    def _hints(self) -> Iterator[Note]:
+        home, here = mount_of(self._parts.store.root), mount_of(self.workspace)
+        if home.network and not here.network:
+            yield Note(
+                self._parts.store.root,
+                f"the store is on a network drive ({home.type}) and the data is not: set NBRewind.store_dir",
+            )
+
+    def _disk_use(self) -> Iterator[tuple[str, int]]:
+        try:
+            yield "files", count_objects(self._parts.repository).size
+        except (OSError, RewindError):
+            return
+        session = Path(self._parts.paths.root)
+        logs = (session / "log",)
+        yield "log", sum(path.stat().st_size for path in logs if path.is_file())
+        archive = session / "archive"
+        yield "archive", sum(path.stat().st_size for path in archive.glob("*")) if archive.is_dir() else 0
+
+    def _free_disk(self) -> int:
+        try:
+            about = os.statvfs(self._parts.store.root)
+        except OSError:
+            return 0
+        return about.f_bavail * about.f_frsize
+
+    # -- recovery -------------------------------------------------------------------------------------------------
+
+    def unfreeze(self) -> tuple[Note, ...]:
+        """Recover what a failed rewind left and let cells run again; return what was done.
+
+        Raises:
+            StoreError: the log takes nothing more; only a restart helps.
+        """
+        if self._health.frozen is None:
+            return ()
+        parts = self._parts
+        with self._mutex, hook.suspended():
+            if self._log().refuses:
+                raise StoreError(
+                    "The session log takes nothing more in this kernel, so cells stay held.", hint="Restart the kernel."
+                )
+            recoverers = {"files": files_recoverer(self.workspace)}
+            notes = recover_session(parts.paths, self._log(), parts.repository, recoverers)
+            self._health.frozen = None
+            head = self.timeline.operation(self.head).checkpoint.files if self.head else None
+            if head is not None:
+                parts.tracker.load(head)
+            self._capture_span()
+        return notes
+
+    # -- the store ------------------------------------------------------------------------------------------------
+
+    def gc(self) -> tuple[Note, ...]:
+        """Pack the store and drop what nothing names any more; return figures.
+
+        Raises:
+            GitUnavailable: git is not installed.
+            RewindRefused: (busy, disk-full) nothing was changed.
+        """
+        if self._git.available() is None:
+            raise GitUnavailable("git is not installed, or older than 2.30; the store is not packed.")
+        with self._planning():
+            repository = self._parts.repository
+            repack(repository, self._git)
+            done = collect(repository, self._git, self._parts.gc, self._wanted_refs, patience=_PATIENCE)
+            self._generation = self._parts.gc.generation()
+            repository.forget()
+        return (
+            Note("objects", f"{done.objects_before} → {done.objects_after}"),
+            Note("freed", f"{max(0, done.freed)} bytes"),
+        )
+
+    def _wanted_refs(self) -> dict[str, ObjectId]:
+        """Return the references that all logs of the store ask for, read anew."""
+        store = self._parts.store
+        wanted: dict[str, ObjectId] = {}
+        for session in list_sessions(store):
+            for operation in read_log(store.session(session).log).operations:
+                wanted.update(roots_of(operation))
+        # Archives of rewinds and parts of a first copy are named by references alone.
+        for prefix in ("refs/nbrewind/archive", "refs/nbrewind/conflicts", COPY):
+            wanted.update(self._parts.repository.refs(prefix))
+        return wanted
+
+    def verify(self) -> tuple[Note, ...]:
+        """Read and hash every object of every point; return what is damaged (empty: all is well)."""
+        self._look_at_disk()
+        with hook.suspended():
+            notes = [Note("store", problem) for problem in fsck(self._parts.repository, self._git)]
+            seen: set[tuple[ObjectId, int]] = set()
+            for operation in self.operations:
+                notes += [Note(operation.id, reason) for reason in self._problems(operation, seen)]
+        return (*self.damaged, *dict.fromkeys(notes))
+
+    def _problems(self, operation: Operation, seen: set[tuple[ObjectId, int]]) -> Iterator[str]:
+        try:
+            self.code_of(operation)
+            self.outputs_of(operation)
+            tree = self.tree(operation)
+            states = [state for change in self.changes_of(operation) for state in (change.before, change.after)]
+        except RewindError as error:
+            yield error.message
+            return
+        found: list[tuple[str, FileState]] = [("", state) for state in states if state is not None]
+        try:
+            found += list(tree.walk()) if tree is not None else []
+        except RewindError as error:
+            yield error.message
+        for path, state in found:
+            if state.object is None or state.kind not in (EntryKind.FILE, EntryKind.SYMLINK):
+                continue
+            if (state.object, state.size) in seen:
+                continue
+            seen.add((state.object, state.size))
+            try:
+                self._parts.repository.verify_content(state)
+            except RewindError as error:
+                yield f"{path or state.object}: {error.message}"
+
+
+def _files(listing: Listing) -> int:
+    return len(listing.signatures) - len(listing.folders)

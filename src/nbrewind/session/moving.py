@@ -1,0 +1,386 @@
+"""Moving: plans, and what carries them out."""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from nbrewind.capture import hook
+from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError, UsageError
+from nbrewind.model import FileState, Note, Operation, OperationKind, PlanOptions, RewindPlan
+from nbrewind.resources.files.processes import writable_files
+from nbrewind.resources.files.restore import FilesResource, files_recoverer
+from nbrewind.resources.files.snapshot import Snapshot
+from nbrewind.resources.files.tree import diff
+from nbrewind.rewind.evidence import Difference, Evidence
+from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
+from nbrewind.rewind.targets import NOTHING_CHANGED
+from nbrewind.rewind.transaction import RewindTransaction, TransactionContext
+from nbrewind.session.archiving import write_list
+from nbrewind.session.core import LOGGER, Parked, RewindResult
+from nbrewind.session.lines import shell_move
+from nbrewind.session.names import bound_by
+from nbrewind.session.outside import Keeper, observe
+from nbrewind.session.recording import Recording
+from nbrewind.session.sealing import SealingLog
+
+__all__ = ["Moving"]
+
+_LONGEST_NAME = 200
+
+
+class Moving(Recording):
+    """The moving half of a session. Every verb settles first, so that the head is what stands on the disk."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._sealed: Snapshot | None = None
+
+    # -- plans ----------------------------------------------------------------------------------------------------
+
+    def plan(self, target: str, options: PlanOptions | None = None) -> RewindPlan:
+        """Return what going to *target* would discard and change. Settles first, changes nothing.
+
+        Raises:
+            TargetError: the words do not name a point.
+            RewindRefused: for a reason of the closed list.
+        """
+        with self._planning():
+            goal = self.resolve(target).operation
+            return plan_rewind(self._evidence(), goal, options or PlanOptions())
+
+    def plan_undo(self, options: PlanOptions | None = None) -> RewindPlan:
+        """Return the plan that takes the last rewind back.
+
+        Raises:
+            RewindRefused: (new-turns) a cell ran since.
+            UsageError: there is nothing to undo.
+        """
+        with self._planning():
+            return plan_undo(self._evidence(), options or PlanOptions())
+
+    def plan_redo(self, options: PlanOptions | None = None) -> RewindPlan:
+        """Return the plan that takes the last undo back.
+
+        Raises:
+            RewindRefused: (new-turns) a cell ran since.
+            UsageError: there is nothing to redo.
+        """
+        with self._planning():
+            return plan_redo(self._evidence(), options or PlanOptions())
+
+    def plan_restore(self, paths: Sequence[str], target: str, options: PlanOptions | None = None) -> RewindPlan:
+        """Return the plan that brings single *paths* back from *target*; `options.destination` puts one beside.
+
+        Raises:
+            TargetError: a path was not there then.
+            RewindRefused: as `plan`.
+        """
+        with self._planning():
+            goal = self.timeline.operation(self.resolve(target).operation)
+            chosen = options or PlanOptions()
+            found = tuple(self._known_name(path, goal) for path in paths)
+            if chosen.destination:
+                chosen = replace(chosen, destination=self.names_of(chosen.destination)[0])
+            return plan_restore(self._evidence(), found, goal.id, replace(chosen, paths=found))
+
+    def _known_name(self, path: str, goal: Operation) -> str:
+        """Return which of the meanings of *path* stood there at *goal*; the first if none did."""
+        names = self.names_of(path)
+        for name in names:
+            try:
+                if not name or self._state_then(goal, name) is not None:
+                    return name
+            except (TargetError, RewindRefused):
+                continue
+        return names[0]
+
+    @contextmanager
+    def _planning(self) -> Iterator[None]:
+        self._require_quiet()
+        with self._mutex, hook.suspended():
+            if not self.readonly and not self._settle():
+                health = self._health
+                why = (health.frozen or health.not_protected or Note("", "the last capture failed")).reason
+                raise RewindRefused(RefusalReason.BUSY, f"Not rewound, nothing changed: {why}")
+            yield
+
+    def _require_quiet(self) -> None:
+        """Refuse while a cell runs, from inside a cell with other code, and while cells are held.
+
+        Raises:
+            RewindRefused: busy.
+            InconsistentState: an earlier rewind is not in order.
+        """
+        frozen = self._health.frozen
+        if frozen is not None:
+            raise InconsistentState(frozen.reason, hint="Restart the kernel to recover, or %rewind unfreeze.")
+        why = "a turn is open." if self.turn_is_open else ""
+        shell = self._parts.shell
+        why = (shell.may_move() if shell is not None else "") or why
+        if why:
+            raise RewindRefused(
+                RefusalReason.BUSY,
+                f"Not rewound, nothing changed: {why}",
+                hint="Run %rewind in a cell of its own.",
+            )
+
+    def _evidence(self) -> Evidence:
+        notebook = self._parts.coverage.within(self.notebook) if self.notebook else None
+        return Evidence(
+            timeline=self.timeline,
+            changes_of=self.changes_of,
+            tree_of=self.tree,
+            current=self.state_now,
+            difference=self._difference,
+            notebook=notebook or "",
+            force_deletions=self.settings.force_deletions,
+        )
+
+    def _difference(self, first: Operation, second: Operation) -> Iterator[Difference]:
+        trees = self.tree(first), self.tree(second)
+        if trees[0] is not None and trees[1] is not None:
+            yield from diff(trees[0], trees[1])
+
+    def state_now(self, path: str) -> FileState | None:
+        """Return what stands at *path* (as manifests name it) now: of the last scan inside, looked at outside."""
+        if not posixpath.isabs(path):
+            return self._parts.tracker.state(path)
+        if self.readonly:
+            return None
+        with self._parts.repository.writer() as writer:
+            # Never finished: only the ids are wanted, and nothing is kept.
+            return observe(path, Keeper(writer), self.settings.max_file_size, self._parts.coverage.secret(path))
+
+    # -- parked plans ---------------------------------------------------------------------------------------------
+
+    def park(self, plan: RewindPlan, target: str = "") -> Parked:
+        """Keep *plan* for its confirmation, for `settings.pending_ttl` seconds. Only the newest is kept."""
+        self._parked = Parked(plan, target, time.time() + self.settings.pending_ttl)
+        return self._parked
+
+    def parked(self, token: str = "") -> Parked:
+        """Return the parked plan.
+
+        Raises:
+            RewindRefused: `expired` or `stale-plan`, or nothing is parked.
+        """
+        parked = self._parked
+        if parked is None:
+            raise RewindRefused(
+                RefusalReason.EXPIRED,
+                f"Nothing waits for a confirmation. {NOTHING_CHANGED}",
+                hint="%rewind to N previews.",
+            )
+        if token and token != parked.token:
+            raise RewindRefused(
+                RefusalReason.STALE_PLAN,
+                f"{token} is not the preview that waits ({parked.token}). {NOTHING_CHANGED}",
+                hint="Look at the preview again.",
+            )
+        if time.time() > parked.expires:
+            self._parked = None
+            raise RewindRefused(
+                RefusalReason.EXPIRED, f"The preview has expired. {NOTHING_CHANGED}", hint="Preview it again."
+            )
+        return parked
+
+    def cancel(self) -> bool:
+        """Drop what is parked; return whether something was."""
+        parked, self._parked = self._parked, None
+        return parked is not None
+
+    # -- moves ----------------------------------------------------------------------------------------------------
+
+    def rewind(self, plan: RewindPlan) -> RewindResult:
+        """Carry out *plan*: all of it or nothing.
+
+        Raises:
+            RewindRefused: nothing was changed (stale plan, busy, conflict, full disk ...).
+            RewindRolledBack: a failure came, and everything was put back.
+            InconsistentState: putting back failed; the session is frozen.
+        """
+        with self._planning():
+            if self._parked is not None and self._parked.plan == plan:
+                self._parked = None
+            fresh = self._refreshed(plan)
+            if fresh.needs_force and not fresh.options.force:
+                raise RewindRefused(
+                    RefusalReason.NEEDS_FORCE,
+                    f"Not rewound, nothing changed: {fresh.needs_force}",
+                    hint="--force does it.",
+                )
+            before = self.timeline
+            operation, notes = self._carry_out(fresh)
+            if "outputs" in fresh.options.only and operation.kind is not OperationKind.RESTORE:
+                self._move_shell(before, operation)
+            result = RewindResult(operation=operation, plan=fresh, notes=notes, variables=self._variables_left(fresh))
+        for callback in tuple(self._callbacks):
+            try:
+                callback(result)
+            except Exception:  # noqa: BLE001  somebody else's callback; the rewind is done
+                LOGGER.warning("A callback of on_rewound failed.", exc_info=True)
+        return result
+
+    def _refreshed(self, plan: RewindPlan) -> RewindPlan:
+        """Return *plan* on the present head if it would still do exactly the same.
+
+        Somebody may have saved a file that the plan does not touch (a notebook is saved every two minutes).
+
+        Raises:
+            RewindRefused: (stale-plan) it would do something else now.
+        """
+        if plan.head == self.head:
+            return plan
+        fresh = self._planned_again(plan)
+        ignored = {"head": plan.head, "kept": plan.kept}
+        if replace(fresh, **ignored) != plan:  # type: ignore[arg-type]  # two fields of different types
+            named = sorted({step.path for step in fresh.steps} ^ {step.path for step in plan.steps})
+            named = named or [one.path for one, two in zip(fresh.steps, plan.steps, strict=False) if one != two]
+            what = f"{named[0]} changed after the preview." if named else "the preview is out of date."
+            raise RewindRefused(
+                RefusalReason.STALE_PLAN, f"Not rewound, nothing changed: {what}", hint="Look at a new preview."
+            )
+        return fresh
+
+    def _planned_again(self, plan: RewindPlan) -> RewindPlan:
+        evidence = self._evidence()
+        if plan.head not in self.timeline or not self.timeline.is_on_line(plan.head):
+            raise RewindRefused(
+                RefusalReason.STALE_PLAN,
+                "Not rewound, nothing changed: something else was rewound after the preview.",
+                hint="Look at a new preview.",
+            )
+        match plan.kind:
+            case OperationKind.UNDO:
+                return plan_undo(evidence, plan.options)
+            case OperationKind.REDO:
+                return plan_redo(evidence, plan.options)
+            case OperationKind.RESTORE:
+                return plan_restore(evidence, plan.options.paths, plan.target, plan.options)
+            case _:
+                return plan_rewind(evidence, plan.target, plan.options)
+
+    def _carry_out(self, plan: RewindPlan) -> tuple[Operation, tuple[Note, ...]]:
+        parts = self._parts
+        is_restore = plan.kind is OperationKind.RESTORE
+        operation = self._draft(
+            plan.kind,
+            files=None,
+            parent=self.head if is_restore else plan.target,
+            undone=plan.undone,
+            asked_by=plan.options.asked_by,
+            label=", ".join(plan.options.paths)[:_LONGEST_NAME] if is_restore else "",
+        )
+        operation = replace(operation, asked_by=plan.options.asked_by)
+        goal = self.tree(self.timeline.operation(plan.target))
+        linked = goal.link_group if goal is not None else None
+        log = SealingLog(self._log(), self._seal)
+        with parts.gc.try_shared() as trusted:
+            self._heed_generation()
+            files = FilesResource(
+                self.workspace,
+                parts.repository,
+                writable_files=writable_files,
+                linked=lambda path: group.paths if linked is not None and (group := linked(path)) is not None else (),
+            )
+            context = TransactionContext(
+                paths=parts.paths,
+                repository=parts.repository,
+                trust=trusted,
+                write_list=lambda made, of: write_list(parts.paths, made, of, self.timeline, self.code_of),
+                recoverers={"files": files_recoverer(self.workspace)},
+            )
+            transaction = RewindTransaction(log, [files], context)
+            try:
+                transaction.run(plan, operation)
+            except InconsistentState as error:
+                self._freeze(error)
+                raise
+        done = log.sealed or operation
+        # Only now: after a roll-back the files of before stand, and the tracker has to go on believing in them.
+        if self._sealed is not None and self._sealed.address is not None:
+            parts.tracker.adopt(self._sealed)
+        self._name_roots(done)
+        return done, transaction.notes
+
+    def _seal(self, operation: Operation) -> Operation:
+        """Return *operation* with the checkpoint of what stands now: the moves are made, and not yet true."""
+        tracker = self._parts.tracker
+        scan = tracker.scan()
+        with self._parts.gc.try_shared() as trusted, self._parts.repository.writer(trust=trusted) as writer:
+            snapshot = tracker.snapshot(
+                writer,
+                scan,
+                operation_id=operation.id,
+                label=operation.kind.value,
+                trailers={"Session": self.id, "Parent": operation.parent or "none"},
+            )
+            writer.finish()
+        self._sealed = snapshot
+        files = (snapshot.address or tracker.address) if self.settings.git_anchor else None
+        return replace(operation, checkpoint=replace(operation.checkpoint, files=files))
+
+    def _move_shell(self, before: Any, operation: Operation) -> None:
+        shell = self._parts.shell
+        if shell is not None:
+            try:
+                shell.follow(shell_move(before, operation, self.code_of, self._first_number))
+            except Exception:  # noqa: BLE001  In and Out are a derived view; the rewind is true
+                LOGGER.warning("In and Out could not follow.", exc_info=True)
+
+    def _variables_left(self, plan: RewindPlan) -> tuple[str, ...]:
+        """Return the names that the moved turns bind and that are bound now: the move left them as they are."""
+        shell = self._parts.shell
+        if shell is None or plan.kind is OperationKind.RESTORE:
+            return ()
+        bound = shell.bound_names()
+        named: set[str] = set()
+        for identifier in (*plan.taken_back, *plan.brought_back):
+            named |= bound_by(self.code_of(self.timeline.operation(identifier)))
+        return tuple(sorted(named & bound))
+
+    def undo(self) -> RewindResult:
+        """Take the last rewind back: `rewind(plan_undo())`."""
+        return self.rewind(self.plan_undo())
+
+    def redo(self) -> RewindResult:
+        """Go forward again: `rewind(plan_redo())`."""
+        return self.rewind(self.plan_redo())
+
+    def restore(self, paths: Sequence[str], target: str, *, destination: str = "") -> RewindResult:
+        """Bring single *paths* back from *target*, beside the present one with *destination*."""
+        return self.rewind(self.plan_restore(paths, target, PlanOptions(destination=destination)))
+
+    def name(self, text: str) -> Operation:
+        """Name the present point; a named point is kept for ever.
+
+        Raises:
+            UsageError: an empty or overlong name.
+            RewindRefused: (busy) a cell with other code runs.
+        """
+        label = " ".join(text.split())
+        if not label or len(label) > _LONGEST_NAME:
+            raise UsageError(f"A name has 1 to {_LONGEST_NAME} characters. {NOTHING_CHANGED}")
+        if self.turn_is_open:
+            raise RewindRefused(
+                RefusalReason.BUSY, "Not named: a turn is open.", hint="Run %rewind name in a cell of its own."
+            )
+        with self._planning():
+            operation = self._append(OperationKind.NAME, files=self._files_in_force(), label=label)
+            self._name_roots(operation)
+            return operation
+
+    def on_rewound(self, callback: Callable[[RewindResult], None]) -> Callable[[], None]:
+        """Call *callback* after each move; return the function that ends it."""
+        self._callbacks.append(callback)
+
+        def end() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return end

@@ -1,0 +1,238 @@
+"""Recording: turns in, operations out. The cell comes first; whatever fails here becomes a visible reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nbrewind.capture import hook
+from nbrewind.capture.span import JournalHeader, SpanKind, TurnOutcome
+from nbrewind.errors import InconsistentState, RefusalReason, RewindError, RewindRefused
+from nbrewind.model import Note, TurnStatus
+from nbrewind.session.beginning import Beginning
+from nbrewind.session.capturing import Captured
+from nbrewind.session.core import LOGGER
+from nbrewind.session.turns import TurnEnd, TurnStart
+from nbrewind.store.layout import new_operation_id
+
+__all__ = ["Recording"]
+
+Scheduler = Callable[[Callable[[], None]], bool]
+"""Runs a job a little after the reply; returns False where nothing can be run later."""
+
+
+class Recording(Beginning):
+    """The writing half of a session: opens and closes turns, and decides when a capture runs.
+
+    Invariant: when `begin_turn` returns, everything before the cell is in the log, or the coming turn is partial and
+    says so. A capture runs in the background after the reply, or inline at the next barrier, whichever comes first.
+    """
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._pending = 0
+        self.scheduler: Scheduler | None = None
+
+    # -- edges of a turn ------------------------------------------------------------------------------------------
+
+    @property
+    def turn_is_open(self) -> bool:
+        """Return whether a turn is open in this process."""
+        return self._open is not None and not self.is_child
+
+    @property
+    def records(self) -> bool:
+        """Return whether turns are recorded now."""
+        health = self._health
+        return not (
+            self._parts.recorder is None
+            or self.is_child
+            or health.paused
+            or health.closed
+            or health.frozen
+            or not self.settings.recording
+        )
+
+    def begin_turn(self, start: TurnStart) -> None:
+        """Finish the last capture, log what changed since, and open the turn's journal. Never raises."""
+        with self._fence("The turn could not be opened"):
+            if not self.records or self._parts.recorder is None:
+                return
+            if self._open is not None:
+                # An unfinished one: its end never came.
+                self.end_turn(TurnEnd(status=TurnStatus.INTERRUPTED))
+            late = not self.settle(self.settings.turn_budget)
+            if late and self._taken is not None and self._give_up():
+                self._pending -= 1
+            header = JournalHeader(
+                operation_id=new_operation_id(),
+                code=start.code,
+                number=start.number,
+                cell_id=start.cell_id,
+                started=start.started,
+                parent=self.head,
+                kind=SpanKind.TURN,
+            )
+            self._started[header.operation_id] = start
+            if late:
+                self._late[header.operation_id] = Note(
+                    "", f"the capture before it took over {self.settings.turn_budget:g} s"
+                )
+            with self._edge:
+                self._open = start
+                self._parts.recorder.begin(header)
+
+    def end_turn(self, end: TurnEnd) -> None:
+        """Close the turn; its capture runs soon, or now without a scheduler. Never raises."""
+        with self._fence("The turn could not be closed"):
+            opened, self._open = self._open, None
+            if opened is None or self._parts.recorder is None or self.is_child:
+                return
+            self._parts.recorder.end(
+                TurnOutcome(status=end.status, error=end.error, ended=end.ended, outputs=end.outputs)
+            )
+            self._pending += 1
+            if self.scheduler is None or not self.scheduler(self.capture_soon):
+                self.settle()
+
+    def capture_soon(self) -> None:
+        """Capture the turn that just ended in the background; called by the scheduler, a moment after the reply."""
+        if self._pending and not self._worker.submit(self._capture_in_background):
+            self.settle(0.0)
+
+    def _capture_in_background(self) -> None:
+        with self._fence("The turn could not be saved"), hook.suspended(), self._mutex:
+            # A cell that began meanwhile took the capture over, or will be waited for at its end.
+            if self._pending and self._open is None:
+                self._capture_pending()
+        if self._copying and self._begun:
+            self._copy_in_background()
+
+    # -- the barrier ----------------------------------------------------------------------------------------------
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Finish the last capture and log what changed since; return whether that was done within *timeout*."""
+        if self.readonly or self._health.closed or self.is_child:
+            return True
+        if not self._mutex.acquire(timeout=-1 if timeout is None else timeout):
+            return False
+        try:
+            with hook.suspended():
+                return self._settle()
+        finally:
+            self._mutex.release()
+
+    def _settle(self) -> bool:
+        """Bring the log up to the disk. One scan serves the end of a turn and the start of the next."""
+        if self._open is not None:
+            return True
+        self._finish_beginning()
+        if self._pending:
+            self._capture_pending()
+            return not self._pending
+        return self._capture_span(self._copy_deadline()) is not Captured.FAILED
+
+    def _capture_pending(self) -> None:
+        self._finish_beginning()
+        while self._pending:
+            if self._capture_span(self._copy_deadline()) is Captured.FAILED:
+                return
+            self._pending -= 1
+
+    def _may_copy(self) -> bool:
+        return self._open is None and not self._pending
+
+    def _look_at_disk(self) -> None:
+        if not self.readonly:
+            self.settle()
+
+    @contextmanager
+    def turn(self, label: str) -> Iterator[None]:
+        """Return a context in which everything is one turn, for plain scripts: `with session.turn("clean"):`.
+
+        Raises:
+            RewindRefused: (busy) a turn is open already.
+        """
+        if self.turn_is_open:
+            raise RewindRefused(RefusalReason.BUSY, "A turn is open already: everything in it is that turn's.")
+        self.begin_turn(TurnStart(code=label))
+        status, error = TurnStatus.OK, ""
+        try:
+            yield
+        except KeyboardInterrupt:
+            status, error = TurnStatus.INTERRUPTED, "KeyboardInterrupt"
+            raise
+        except BaseException as raised:
+            status, error = TurnStatus.ERROR, f"{type(raised).__name__}: {raised}"[:500]
+            raise
+        finally:
+            self.end_turn(TurnEnd(status=status, error=error, ended=time.time()))
+
+    def start_recording(self) -> None:
+        """Watch this process from now on, if the settings say so."""
+        if self._parts.recorder is not None and self.settings.recording:
+            with self._fence("Files cannot be watched"), hook.suspended():
+                self._parts.recorder.start()
+
+    # -- on and off -----------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Stop recording; points stay and can be gone back to."""
+        self.settle()
+        self._health.paused = True
+        if self._parts.recorder is not None:
+            self._parts.recorder.stop()
+
+    def resume(self) -> None:
+        """Record again; what changed meanwhile is logged as an external change."""
+        self._health.paused = False
+        if self._parts.recorder is not None and self.settings.recording:
+            self._parts.recorder.start()
+        self.settle()
+
+    def close(self, *, flush: float = 3.0) -> None:
+        """Finish the last capture within *flush* seconds and give the session back. Twice is fine. Never raises."""
+        if self.is_child or self._health.closed:
+            return
+        with self._fence("The session could not be closed"):
+            if self._open is not None:
+                self.scheduler = None
+                self._end_unfinished()
+            if self._mutex.acquire(timeout=flush):
+                try:
+                    with hook.suspended():
+                        if self._pending:
+                            self._capture_pending()
+                finally:
+                    self._mutex.release()
+        with self._fence("The session could not be given back"):
+            self._health.closed = True
+            self._worker.close(0.0)
+            for part in (self._parts.recorder,):
+                if part is not None:
+                    part.stop()
+            if self._parts.log is not None:
+                self._parts.log.close()
+            if self._parts.lock is not None:
+                self._parts.lock.release()
+
+    def _end_unfinished(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None and self._parts.recorder is not None:
+            self._parts.recorder.end(TurnOutcome(status=TurnStatus.INTERRUPTED, ended=time.time()))
+            self._pending += 1
+
+    @contextmanager
+    def _fence(self, what: str) -> Iterator[None]:
+        """Let nothing of ours out: protection degrades, and status says why."""
+        try:
+            yield
+        except InconsistentState as error:
+            self._freeze(error)
+        except RewindError as error:
+            self._degrade(error.message)
+        except Exception as error:  # noqa: BLE001  the cell comes first
+            LOGGER.warning("%s.", what, exc_info=True)
+            self._degrade(f"{what}: {type(error).__name__}: {error}")
