@@ -64,14 +64,16 @@ class _Court:
         span, path = self.span, change.path
         journaled, held_open = span.journaled(path), span.held_open(path)
         late = not held_open and self._late(path)
+        gone = change.after is None
         if journaled:
             foreign = path in self.others
-            again = late or foreign
-            note = _joined(change.note, "changed again after the cell ended" if late else "") if late else change.note
+            # Of a path that is gone only its folder's time is known: any other file made in there moves it.
+            again = late and not gone
+            note = _joined(change.note, "changed again after the cell ended" if again else "")
             turn.append(_judged(change, Claim.OURS, journaled=True, note=note))
-            if again:
+            if again or foreign:
                 external.append(self._afterwards(change, foreign))
-        elif late:
+        elif late and not (gone and self.children and not self.overlapped):
             claim = Claim.OTHER_SESSION if path in self.others else Claim.EXTERNAL
             external.append(_judged(change, claim))
         else:

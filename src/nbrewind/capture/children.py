@@ -133,6 +133,11 @@ def _command_line(pid: int) -> list[str]:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             data = file.read(4096)
+        if data:
+            return [os.fsdecode(word) for word in data.rstrip(b"\0").split(b"\0")]
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read(4096).rpartition(b")")[2].split()[:1]
     except OSError:
         return []
-    return [os.fsdecode(word) for word in data.rstrip(b"\0").split(b"\0")] if data else []
+    # In the middle of its exec a process has no words yet.
+    return [] if state in ([b"Z"], [b"X"]) else [f"process {pid}"]

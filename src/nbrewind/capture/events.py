@@ -6,6 +6,7 @@ Every event comes before its effect and also when the call then fails, so a touc
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -130,8 +131,6 @@ def _map(args: tuple[Any, ...], event: str) -> Iterator[Touch]:
 
 
 def _writable(descriptor: int) -> bool:
-    import fcntl
-
     return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE)
 
 

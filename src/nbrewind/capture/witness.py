@@ -65,7 +65,7 @@ class Witnessing:
 
     def locate(self, path: str, *, directory: bool = False) -> Located | None:
         """Return where *path* lies, None if it does not count: our own, excluded, shared or temporary."""
-        if path == self._store or path.startswith(f"{self._store}/") or "/.nbrewind-" in path:
+        if path == self._store or path.startswith(f"{self._store}/") or os.path.basename(path).startswith(".nbrewind-"):
             return None
         inside = self._coverage.within(path)
         if inside is None:

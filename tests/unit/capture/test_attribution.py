@@ -55,6 +55,7 @@ class Row:
     ctime: int = END - 1
     overlapped: bool = False
     others: tuple[str, ...] = ()
+    gone: bool = False
     turn: tuple[Claim, ...] = ()
     external: tuple[Claim, ...] = ()
 
@@ -78,6 +79,9 @@ TABLE = [
         ctime=END + 1,
         turn=OURS,
     ),
+    Row("journaled and gone, its folder changed later", span(touches=TOUCHED), gone=True, ctime=END + 1, turn=OURS),
+    Row("gone, its folder changed later, children ran", span(ran=("rm",)), gone=True, ctime=END + 1, turn=OURS),
+    Row("gone, its folder changed later", gone=True, ctime=END + 1, external=EXTERNAL),
     Row("below a renamed folder", span(renames=MOVED), path="e/sub/y", turn=OURS),
     Row("below the old name of it", span(renames=MOVED), path="d/sub/y", turn=OURS),
     Row("beside a renamed folder", span(renames=MOVED), path="dd/y", turn=UNCLAIMED),
@@ -142,7 +146,7 @@ TABLE = [
 def test_claims(row: Row) -> None:
     result = attribute(
         row.record,
-        (change(row.path),),
+        (change(row.path, after=None if row.gone else OTHER),),
         {row.path: row.ctime},
         others_overlapped=row.overlapped,
         other_claims=row.others,
