@@ -279,7 +279,7 @@ class Moving(Recording):
         operation = replace(operation, asked_by=plan.options.asked_by)
         goal = self.tree(self.timeline.operation(plan.target))
         linked = goal.link_group if goal is not None else None
-        log = SealingLog(self._log(), self._seal)
+        log = SealingLog(self._log(), lambda made: self._seal(plan, made))
         with parts.gc.try_shared() as trusted:
             self._heed_generation()
             files = FilesResource(
@@ -308,14 +308,13 @@ class Moving(Recording):
         self._name_roots(done)
         return done, transaction.notes
 
-    def _seal(self, operation: Operation) -> Operation:
-        """Return *operation* with the checkpoint of what stands now: the moves are made, and not yet true."""
+    def _seal(self, plan: RewindPlan, operation: Operation) -> Operation:
+        """Return *operation* with the checkpoint of what will stand: the moves are made, and not yet true."""
         tracker = self._parts.tracker
-        scan = tracker.scan()
         with self._parts.gc.try_shared() as trusted, self._parts.repository.writer(trust=trusted) as writer:
-            snapshot = tracker.snapshot(
+            snapshot = tracker.project(
                 writer,
-                scan,
+                plan.steps,
                 operation_id=operation.id,
                 label=operation.kind.value,
                 trailers={"Session": self.id, "Parent": operation.parent or "none"},

@@ -14,8 +14,8 @@ __all__ = ["SealingLog"]
 class SealingLog(OperationLog):
     """*log*, whose next `append` first lets *seal* put the checkpoint into the operation.
 
-    A rewind's checkpoint can only be known when its files stand, between the last move and the commit point. What
-    *seal* raises is a failure before the commit point like any other, so everything is put back.
+    The objects of a rewind's checkpoint are written between the last move and the commit point. What *seal* raises is
+    a failure before the commit point like any other, so everything is put back.
     """
 
     def __init__(self, log: OperationLog, seal: Callable[[Operation], Operation]) -> None:

@@ -21,7 +21,7 @@ from nbrewind.resources.files.tree import agree
 from nbrewind.store.shadow.objects import BLOB, TreeEntry, digest
 from nbrewind.store.shadow.writer import PackWriter
 
-__all__ = ["Snapshot", "SnapshotOrder", "take_snapshot"]
+__all__ = ["Snapshot", "SnapshotOrder", "commit_folders", "take_snapshot"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +76,10 @@ def take_snapshot(
     if reading.drafts or comparison.gone or scan.unreadable:
         with Intake(scan.root, coverage, writer, slack_ns) as intake:
             reading.read(intake, order.deadline)
-    folders, touched_top = _finish_folders(base, comparison, reading, writer, scan)
-    groups = _link_groups(scan)
-    known, address = _commit(
-        replace(base, folders=folders, copied=reading.copied), groups, scan.range, writer, order, touched=touched_top
+    known, address = commit_folders(
+        replace(base, copied=reading.copied), comparison, reading.drafts, scan, writer, order
     )
+    groups = _link_groups(scan)
     changes = tuple(sorted(_changes(base, comparison, reading, scan, order), key=lambda change: change.path))
     touched = {change.path for change in changes}
     links = tuple(paths for _, paths in groups if not touched.isdisjoint(paths))
@@ -90,8 +89,26 @@ def take_snapshot(
 # -- folders and commit ------------------------------------------------------------------------------------------------
 
 
+def commit_folders(
+    base: Known,
+    comparison: Comparison,
+    drafts: Mapping[str, FolderDraft],
+    scan: Scan,
+    writer: PackWriter,
+    order: SnapshotOrder,
+) -> tuple[Known, FilesAddress | None]:
+    """Write the *drafts* and the commit above them; return what is known then, and where it is (None: nothing differs).
+
+    Raises:
+        StoreError: The shadow repository cannot be written.
+    """
+    folders, touched = _finish_folders(base, comparison, drafts, writer, scan)
+    known = replace(base, folders=folders)
+    return _commit(known, _link_groups(scan), scan.range, writer, order, touched=touched)
+
+
 def _finish_folders(
-    base: Known, comparison: Comparison, reading: Reading, writer: PackWriter, scan: Scan
+    base: Known, comparison: Comparison, drafts: Mapping[str, FolderDraft], writer: PackWriter, scan: Scan
 ) -> tuple[dict[str, Folder], bool]:
     """Write the folders in which something differs, the deepest first.
 
@@ -100,7 +117,7 @@ def _finish_folders(
     folders = dict(base.folders)
     for rel in comparison.gone:
         del folders[rel]
-    pending = dict(reading.drafts)
+    pending = dict(drafts)
     levels = sorted({above for rel in pending for above in _with_ancestors(rel)}, key=_depth, reverse=True)
     moved: set[str] = set()
     for rel in levels:

@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from nbrewind.model import FilesAddress, FileState, Note, ObjectId, OperationId
+from nbrewind.model import FilesAddress, FileState, FileStep, Note, ObjectId, OperationId
 from nbrewind.resources.files.comparison import differs
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.folder import parent_of, sighted_folder
 from nbrewind.resources.files.known import Known, load
 from nbrewind.resources.files.mounts import mount_of
+from nbrewind.resources.files.projection import project
 from nbrewind.resources.files.scan import Listing, RawSignature, Scan, look_at, scan
 from nbrewind.resources.files.snapshot import Snapshot, SnapshotOrder, take_snapshot
 from nbrewind.resources.files.tree import SnapshotTree
@@ -148,6 +149,26 @@ class FileTracker:
             deadline=deadline,
         )
         return take_snapshot(self._known, scan, self.coverage, writer, self._slack_ns, order)
+
+    def project(
+        self,
+        writer: PackWriter,
+        steps: Iterable[FileStep],
+        *,
+        operation_id: OperationId,
+        label: str = "",
+        trailers: Mapping[str, str] | None = None,
+    ) -> Snapshot:
+        """Return the snapshot of what will stand when the *steps* of a rewind are through; for `adopt` as any other.
+
+        The last scan must be that of the last snapshot: settle first.
+
+        Raises:
+            StoreError: The repository cannot be read or written.
+        """
+        order = SnapshotOrder(operation_id=operation_id, label=label, trailers=trailers or {})
+        scan = self._scan if self._scan is not None else self.scan()
+        return project(self._known, steps, scan, self._repository, writer, order)
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Believe *snapshot*, whose objects are durable now."""
