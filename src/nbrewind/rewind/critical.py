@@ -39,8 +39,8 @@ def critical() -> Iterator[None]:
         yield
     finally:
         # The interrupt last: once its handler is back, the next one may break off what stands here.
-        for number in sorted(former, key=lambda number: number == signal.SIGINT):
-            signal.signal(number, former[number])  # type: ignore[arg-type]  # exactly what signal.signal gave
+        for replaced in sorted(former, key=lambda number: number == signal.SIGINT):
+            signal.signal(replaced, former[replaced])  # type: ignore[arg-type]  # exactly what signal.signal gave
         with contextlib.ExitStack() as deliveries:
             for deferred in reversed(dict.fromkeys(arrived)):
                 deliveries.callback(signal.raise_signal, deferred)

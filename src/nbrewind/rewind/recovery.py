@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from nbrewind import fs
 from nbrewind.errors import DamagedObject, RewindError, StoreError
 from nbrewind.model import Note, OperationId
@@ -34,11 +36,12 @@ def recover_session(
         RewindRefused: (damaged) with *strict*, where an intent stays.
     """
     notes: list[Note] = []
+    with contextlib.suppress(OSError):
+        fs.sweep_temporaries(paths.intents)
     pending = pending_intents(paths)
     if pending:
         # A frame that is only in the page cache must not decide: it could be gone after what it decided is done.
         log.sync()
-        fs.sweep_temporaries(paths.intents)
     for operation in pending:
         try:
             with critical():

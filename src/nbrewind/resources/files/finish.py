@@ -79,9 +79,9 @@ class Finish:
             extra = inplace.appended(fd, before, after, self._inspection.repository)
             if extra is None:
                 return
-            size = os.fstat(fd).st_size
             inplace.complete(fd, after, extra)
-            if after.mtime_ns and not extra and os.fstat(fd).st_size != size:
+            # Cutting moves the time; asked of the file, since a death may have come between the two.
+            if after.mtime_ns and not extra and os.fstat(fd).st_mtime_ns != after.mtime_ns:
                 fs.utime_ns(fd, after.mtime_ns)
         finally:
             os.close(fd)

@@ -1,6 +1,6 @@
 """Files that are rewritten where they stand, because this kernel or another name holds on to them.
 
-While a file is rewritten its bytes are, block by block, those wanted or those that stood there. Where the wanted
+While a file is rewritten each of its bytes is the one wanted or the one that stood there. Where the wanted
 content is shorter, the old tail stays until after the commit point: so putting back writes only over blocks that the
 file has, and needs no space.
 """
@@ -64,7 +64,7 @@ def appended(fd: int, before: FileState, after: FileState, repository: ShadowRep
             keep = max(0, after.size - position)
             wanted = wanted[:keep] + was[keep:]
         stands = read_at(fd, length, position)
-        if stands not in (was, wanted) and not _torn(stands, was, wanted):
+        if stands not in (was, wanted) and not _mixed(stands, was, wanted):
             return None
     return size - compared
 
@@ -116,8 +116,10 @@ def _same(fd: int, state: FileState, repository: ShadowRepository) -> bool:
     return position == os.fstat(fd).st_size
 
 
-def _torn(stands: bytes, was: bytes, wanted: bytes) -> bool:
-    """Return whether a block is a beginning of *wanted* followed by the rest of *was*: a write that death cut short."""
-    pairs = zip(stands, wanted, strict=True)
-    written = next((at for at, (left, right) in enumerate(pairs) if left != right), len(wanted))
-    return stands[written:] == was[written:]
+def _mixed(stands: bytes, was: bytes, wanted: bytes) -> bool:
+    """Return whether each byte of a block is one of the two that it can be.
+
+    One death leaves a beginning of the wanted bytes, a second one inside the way back a middle of them, and a power cut
+    any choice of sectors.
+    """
+    return all(byte in pair for byte, *pair in zip(stands, was, wanted, strict=True))

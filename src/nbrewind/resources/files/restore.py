@@ -174,7 +174,8 @@ class FilesResource:
     def _verify(self, move: Move) -> None:
         """Read all that is wanted, so that a damaged object is met before anything is touched."""
         for path, state in ((move.path, move.after), *((f"{move.path}/{one.name}", one.state) for one in move.built)):
-            if state is not None and state.kind is not EntryKind.DIRECTORY:
+            # What stands there already is being archived; it is in the repository only when that is durable.
+            if state is not None and state.kind is not EntryKind.DIRECTORY and state is not move.before:
                 with blaming(path):
                     self._inspection.repository.verify_content(state)
 
