@@ -139,9 +139,16 @@ def wait_until(claim: Any, *, timeout: float = 10.0) -> bool:
     return bool(claim())
 
 
+def _not_asked(message: dict[str, Any]) -> None:
+    raise AssertionError(f"a cell asked for input: {message['content']}")
+
+
 @dataclass
 class TestKernel:
-    """A real IPython kernel in *cwd* whose home, Jupyter and temporary folders lie in *home*."""
+    """A real IPython kernel in *cwd* whose home, Jupyter and temporary folders lie in *home*.
+
+    *headless* is how a runner without a person asks: its requests allow no input.
+    """
 
     __test__ = False
 
@@ -149,6 +156,7 @@ class TestKernel:
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
+    headless: bool = False
     manager: KernelManager = field(init=False)
     client: BlockingKernelClient = field(init=False)
 
@@ -253,7 +261,13 @@ class TestKernel:
         keep = (not silent) if store_history is None else store_history
         try:
             reply = self.client.execute_interactive(
-                code, silent=silent, store_history=keep, allow_stdin=False, output_hook=show, timeout=timeout
+                code,
+                silent=silent,
+                store_history=keep,
+                allow_stdin=not self.headless,
+                stdin_hook=_not_asked,
+                output_hook=show,
+                timeout=timeout,
             )
         except (TimeoutError, RuntimeError) as late:
             return Run("timeout" if self.alive() else "dead", "".join(shown), repr(late))

@@ -69,7 +69,7 @@ def failures(kernel: TestKernel, checks: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("name", IN_KERNEL)
 def test_files_and_history_of_a_case_come_back(name: str, kernel: TestKernel) -> None:
-    case = CASES[name]
+    case, kernel.headless = CASES[name], True
 
     report = play(kernel, case)
 

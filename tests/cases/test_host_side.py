@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,10 +108,9 @@ def test_a_rewind_that_cannot_be_completed_changes_nothing(
 def test_after_a_rewind_that_could_not_be_completed_the_next_one_works(
     kernel: TestKernel, workspace: TestWorkspace, unwritable: Callable[[Path], None]
 ) -> None:
-    import subprocess
-
     kernel.run("open('a','w').write('1'); open('b','w').write('1')")
     kernel.run("open('a','w').write('2'); open('b','w').write('2')")
+    kernel.run("%rewind list")  # waits until the turn is saved: what comes later is somebody else's
     unwritable(workspace.root / "b")
     assert kernel.run("%rewind to 1 --yes").status == "error"
     subprocess.run(["chattr", "-i", workspace.path("b")], check=True)
@@ -231,11 +232,12 @@ def test_run_all_with_an_error_makes_no_turn_of_the_aborted_cell(kernel: TestKer
     for _ in range(3):
         kernel.client.get_shell_msg(timeout=30)
 
-    listed = kernel.run("%rewind list").text
-
-    assert "a=1" in listed
-    assert "a=2; 1/0" in listed
-    assert "a=3" not in listed
+    assert "a=1" in kernel.run("%rewind show 1").text
+    failed = kernel.run("%rewind show 2").text
+    assert "a=2; 1/0" in failed
+    assert "ZeroDivisionError" in failed
+    assert "a=3" not in kernel.run("%rewind list").text
+    assert kernel.run("%rewind show 3").status == "error"
 
 
 def test_a_deleted_cells_code_and_output_can_be_listed(kernel: TestKernel) -> None:
@@ -308,7 +310,8 @@ def test_without_any_place_for_a_store_cells_run_and_the_line_says_so(workspace:
     try:
         loaded = kernel.run("%load_ext nbrewind")
         assert loaded.status == "ok"
-        assert "not protected" in loaded.text.lower()
+        assert "nothing is protected" in loaded.text
+        assert len(loaded.text.strip().splitlines()) == 1
         assert kernel.run("x=1; x").text == "1"
         assert kernel.run("%rewind status").status == "ok"
         assert kernel.run("x+1").text == "2"
@@ -345,14 +348,13 @@ def test_a_turn_that_changed_nothing_among_20_000_files_is_quick(kernel: TestKer
     kernel.run("import os\nos.makedirs('imgs')\nfor i in range(20000): open(f'imgs/{i}.txt','w').write('x')")
     kernel.run("1")
     kernel.run("2")
-    import time
-
-    start = time.perf_counter()
+    waits = []
     for _ in range(5):
+        start = time.perf_counter()
         kernel.run("3")
-    each = (time.perf_counter() - start) / 5
+        waits.append(time.perf_counter() - start)
 
-    assert each < 0.3
+    assert min(waits) < 0.3
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nbrewind.errors import RewindError
-from tests.builders import Symlink, TestWorkspace, hash_tree
+from tests.builders import Symlink, TestWorkspace, hash_tree, wait_until
 from tests.outsider import Outsider
 from tests.sessions import Book, attached, settings_for, without_override
 from tests.stores import stores_below
@@ -230,8 +230,10 @@ def test_b23_a_notebook_in_a_subdirectory_of_a_repository_is_protected(home: Pat
 def test_b31_a_store_that_another_user_owns_works(workspace: TestWorkspace, home: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
-    with attached(workspace, home) as book, book.turn():
-        workspace.write({"a": "1"})
+    with attached(workspace, home) as book:
+        with book.turn():
+            workspace.write({"a": "1"})
+        first = book.head()
     (store,) = stores_below(home, tmp_path)
     subprocess.run(["chown", "-R", "65534:65534", str(store)], check=True)
 
@@ -239,7 +241,7 @@ def test_b31_a_store_that_another_user_owns_works(workspace: TestWorkspace, home
         with book.turn():
             workspace.write({"a": "2"})
         book.session.gc()
-        book.to("start")
+        book.to(first)
 
     assert workspace.read("a") == b"1"
 
@@ -320,20 +322,35 @@ def test_b71_locks_that_a_killed_git_left_do_not_stop_the_next_point(
 def test_b04_files_that_a_killed_repack_left_are_swept_at_the_next_start(
     workspace: TestWorkspace, home: Path, tmp_path: Path
 ) -> None:
-    with attached(workspace, home) as book, book.turn():
-        workspace.write({"a": "1"})
-    (store,) = stores_below(home, tmp_path)
-    packs = store / "shadow" / "objects" / "pack"
-    litter = [packs / "tmp_pack_XyZ123", packs / ".tmp-4242-pack-abc.pack", packs / "tmp_idx_XyZ123"]
-    an_hour_ago = time.time() - 90_000
-    for path in litter:
-        path.write_bytes(b"PACK" * 1000)
-        os.utime(path, (an_hour_ago, an_hour_ago))
+    with attached(workspace, home) as book:
+        for number in range(8):
+            with book.turn():
+                workspace.write({f"a{number}": os.urandom(1 << 20)})
+        book.head()
+        (store,) = stores_below(home, tmp_path)
+    for delay in (0.1, 0.15, 0.2, 0.3):
+        child = os.fork()
+        if child == 0:
+            try:
+                with attached(workspace, home) as book:
+                    book.session.gc()
+            finally:
+                os._exit(0)
+        time.sleep(delay)
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert wait_until(lambda: not [line for line in _command_lines() if os.fsencode(store) in line])
 
-    with attached(workspace, home) as book, book.turn():
-        workspace.write({"a": "2"})
+    with attached(workspace, home) as book:
+        with book.turn():
+            workspace.write({"a0": "2"})
+        book.session.gc()
+        assert book.session.verify() == ()
 
-    assert [path.name for path in litter if path.exists()] == []
+    packs = [name.rsplit(".")[-1] for name in os.listdir(store / "shadow" / "objects" / "pack")]
+    assert os.listdir(store / "shadow" / "incoming") == []
+    assert set(packs) <= {"pack", "idx", "rev", "bitmap", "keep"}
+    assert not [path for path in store.rglob("tmp_*")]
 
 
 def test_b14_a_kill_in_a_capture_leaves_every_git_folder_as_it_was(workspace: TestWorkspace, home: Path) -> None:

@@ -215,7 +215,7 @@ def test_b82_points_outlive_their_notebook(workspace: TestWorkspace, home: Path)
         workspace.write({"a": "1"})
     os.remove(workspace.path("nb.ipynb"))
 
-    with attached(workspace, home) as book:
+    with attached(workspace, home, notebook=workspace.path("nb.ipynb")) as book:
         listed = [point.number for point in book.session.points()]
         book.session.restore(["nb.ipynb"], "1")
         assert 1 in listed

@@ -82,7 +82,10 @@ class _Kernel:
         for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR"):
             environment[name] = str(self.home / name.lower())
         environment |= {"HOME": str(self.home), "NO_COLOR": "1", "MPLBACKEND": "Agg"}
-        self.manager = KernelManager(connection_file=str(self.home / "connection.json"))
+        # Sockets in the scratch folder: no port is opened, and nothing is left when the folder goes.
+        self.manager = KernelManager(
+            connection_file=str(self.home / "connection.json"), transport="ipc", ip=str(self.home / "socket")
+        )
         assert self.manager.kernel_spec is not None
         self.manager.kernel_spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         self.manager.start_kernel(cwd=str(self.workspace), env=environment)
@@ -97,7 +100,9 @@ class _Kernel:
 
     def cell(self, code: str) -> int:
         """Run *code* as a cell, print it and its outputs as a terminal would, and return its number."""
-        reply = self.client.execute_interactive(code, allow_stdin=False, output_hook=_show, timeout=120)
+        reply = self.client.execute_interactive(
+            code, allow_stdin=True, stdin_hook=_not_asked, output_hook=_show, timeout=120
+        )
         content = reply["content"]
         if content["status"] != "ok":
             raise _Broken(f"the cell failed: {content.get('ename')}: {content.get('evalue')}")
@@ -106,6 +111,10 @@ class _Kernel:
 
 class _Broken(Exception):
     """The story cannot go on, or a byte differs."""
+
+
+def _not_asked(message: dict[str, Any]) -> None:
+    raise _Broken("a cell asked for input")
 
 
 def _show(message: dict[str, Any]) -> None:
