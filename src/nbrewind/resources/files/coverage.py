@@ -33,9 +33,8 @@ class Coverage:
         self.workspace = settings.workspace.rstrip("/") or "/"
         self.focus_reason = ""
         self._below = self.workspace.rstrip("/") + "/"
-        self._secrets = tuple(
-            re.compile(fnmatch.translate(pattern), re.IGNORECASE | re.DOTALL) for pattern in settings.secrets
-        )
+        secrets = "|".join(fnmatch.translate(pattern) for pattern in settings.secrets)
+        self._secrets = re.compile(secrets, re.IGNORECASE) if secrets else None
         self._notebook_folder = self.within(posixpath.dirname(notebook_path)) or ""
         self._matcher = Matcher(
             Range(
@@ -77,8 +76,7 @@ class Coverage:
 
     def secret(self, name: str) -> bool:
         """Return whether a file of this name holds secrets, so that its bytes are never stored."""
-        base = posixpath.basename(name)
-        return any(pattern.match(base) for pattern in self._secrets)
+        return self._secrets is not None and self._secrets.match(name[name.rfind("/") + 1 :]) is not None
 
     def outside(self, path: str) -> str:
         """Return why a path outside the workspace (absolute, real) is not kept, "" if it is.

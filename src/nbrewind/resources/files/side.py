@@ -137,8 +137,8 @@ def read_range(data: bytes) -> Range:
         DamagedObject: It cannot be read.
     """
     try:
-        fields = json.loads(data)
-        known = {name: fields[name] for name in Range.__dataclass_fields__ if name in fields}
+        fields = json.loads(data).items()
+        known = {name: value for name, value in fields if name in Range.__dataclass_fields__}
         return Range(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, AttributeError) as problem:
         raise DamagedObject(_UNREADABLE) from problem

@@ -84,15 +84,12 @@ class SnapshotTree:
             yield prefix, state
             if state.kind is not EntryKind.DIRECTORY:
                 return
-        stack = [prefix]
+        stack = self._below(prefix)
         while stack:
-            folder = stack.pop()
-            stored = self.folder(folder)
-            if stored is None:
-                continue
-            for name in sorted(stored.states):
-                yield _join(folder, name), stored.states[name]
-            stack.extend(sorted((_join(folder, name) for name in stored.subfolders()), reverse=True))
+            rel, state = stack.pop()
+            yield rel, state
+            if state.kind is EntryKind.DIRECTORY:
+                stack.extend(self._below(rel))
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -155,6 +152,11 @@ class SnapshotTree:
         """Return the object that the side manifest has at its top under *name*."""
         return self._top_entries().get(name)
 
+    def _below(self, rel: str) -> list[tuple[str, FileState]]:
+        stored = self.folder(rel)
+        states = {} if stored is None else stored.states
+        return [(_join(rel, name), states[name]) for name in sorted(states, reverse=True)]
+
     def _top_entries(self) -> dict[bytes, ObjectId]:
         if self._top is None:
             self._top = {entry.name: entry.oid for entry in self.repository.tree(self.address.side)}
@@ -200,7 +202,11 @@ def diff(
         for name in sorted(old.keys() | new.keys()):
             path, states = _join(rel, name), (old.get(name), new.get(name))
             unseen = any(state is not None and state.missing and _is_dir(state) for state in states)
-            if any(map(_is_dir, states)) and not (unseen and not everything):
+            if (
+                any(map(_is_dir, states))
+                and not (unseen and not everything)
+                and not _is_stored_once(before, after, name)
+            ):
                 below.append((path, _is_dir(states[0]), _is_dir(states[1])))
             if agree(*states):
                 continue
@@ -211,6 +217,12 @@ def diff(
                 continue
             yield path, *states
         stack.extend(reversed(below))
+
+
+def _is_stored_once(first: StoredFolder | None, second: StoredFolder | None, name: str) -> bool:
+    if first is None or second is None or name not in first.subsides:
+        return False
+    return (first.subtrees.get(name), first.subsides[name]) == (second.subtrees.get(name), second.subsides.get(name))
 
 
 def _is_dir(state: FileState | None) -> bool:
