@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from nbrewind.errors import RefusalReason, RewindRefused, TargetError
 from nbrewind.model import Operation, OperationId, OperationKind
-from nbrewind.rewind.timeline import Timeline, has_effect
+from nbrewind.rewind.timeline import MOVES, Timeline, has_effect
 
 __all__ = ["NOTHING_CHANGED", "Target", "cells", "clock", "resolve", "sentence", "title", "when"]
 
@@ -66,8 +66,8 @@ def cells(turns: Sequence[Operation], joined: str = "and") -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" {joined} {parts[-1]}" if parts else "no cell"
 
 
-def resolve(text: str, timeline: Timeline) -> Target:
-    """Return what *text* means on *timeline*.
+def resolve(text: str, timeline: Timeline, *, anywhere: bool = False) -> Target:
+    """Return what *text* means on *timeline*; *anywhere*: a number may be that of a cell taken back (only to look).
 
     Accepted: `3`, `[3]`, `5@14:44`, `before 3`, `after 3`, `-2`, a name (quoted or not), `start`, an id or its
     beginning.
@@ -89,11 +89,11 @@ def resolve(text: str, timeline: Timeline) -> Target:
         operation = timeline.operation(words)
     elif lowered.startswith("before ") or lowered.startswith("after "):
         side, _, rest = words.partition(" ")
-        operation, note = _found(rest.strip(), timeline)
+        operation, note = _found(rest.strip(), timeline, anywhere)
         if side.lower() == "before":
             operation = _before(operation, timeline)
     else:
-        operation, note = _found(words, timeline)
+        operation, note = _found(words, timeline, anywhere)
     said = sentence(operation, timeline)
     return Target(operation.id, f"{note} {said}" if note else said, title(operation, timeline))
 
@@ -105,6 +105,9 @@ def title(operation: Operation, timeline: Timeline) -> str:
         return f'"{operation.label}"' + (f" (just after {cells([turn])})" if turn else "")
     if operation.kind is OperationKind.TURN:
         return f"just after {cells([operation])}"
+    before = timeline.parent(operation) if operation.kind in MOVES else None
+    if before is not None:
+        return title(before, timeline)
     following = _next_turn(operation, timeline)
     if following is not None:
         return f"just before {cells([following])}"
@@ -147,14 +150,14 @@ def _unquoted(words: str) -> str | None:
     return None
 
 
-def _found(words: str, timeline: Timeline) -> tuple[Operation, str]:
+def _found(words: str, timeline: Timeline, anywhere: bool) -> tuple[Operation, str]:
     bare = _unquoted(words)
     lowered = words.lower()
     if bare is not None:
         return _named(bare, timeline), ""
     if match := _NUMBER.match(words):
         # A name that looks like a number needs its quotes: the number in the brackets is the number.
-        return _numbered(int(match[1]), timeline)
+        return _numbered(int(match[1]), timeline, anywhere)
     if match := _NUMBER_AT.match(words):
         return _numbered_at(int(match[1]), match[2], timeline), ""
     if match := _BACK.match(words):
@@ -162,8 +165,7 @@ def _found(words: str, timeline: Timeline) -> tuple[Operation, str]:
     if words in timeline.names:
         return timeline.names[words], ""
     if lowered == "start":
-        first = timeline.turns[0] if timeline.turns else None
-        return (_before(first, timeline) if first else timeline.line[-1]), ""
+        return _start(timeline), ""
     if lowered in _NOW:
         return timeline.line[-1], ""
     if _ID.match(words) and (operation := _by_id(words, timeline)):
@@ -171,7 +173,7 @@ def _found(words: str, timeline: Timeline) -> tuple[Operation, str]:
     return _named(words, timeline), ""
 
 
-def _numbered(number: int, timeline: Timeline) -> tuple[Operation, str]:
+def _numbered(number: int, timeline: Timeline, anywhere: bool) -> tuple[Operation, str]:
     runs = [found for found in timeline.turns if found.turn is not None and found.turn.number == number]
     if runs:
         if len(runs) == 1:
@@ -181,6 +183,8 @@ def _numbered(number: int, timeline: Timeline) -> tuple[Operation, str]:
             -1
         ], f"[{number}] ran {_times(len(runs))}: the one of {clock(when(runs[-1]))} is meant, not {others}."
     away = [found for found in timeline.taken_back if found.turn is not None and found.turn.number == number]
+    if away and anywhere:
+        return away[-1], ""
     if away:
         said = ", ".join(f"{number}@{clock(when(found))}" for found in away[-3:])
         raise TargetError(f"[{number}] was taken back. {NOTHING_CHANGED}", hint=f"Say {said} to bring that line back.")
@@ -256,6 +260,16 @@ def _before(operation: Operation, timeline: Timeline) -> Operation:
         f"Not rewound, nothing changed: the record before {cells([operation])} is damaged.",
         hint="%rewind lists the points that can be read.",
     )
+
+
+def _start(timeline: Timeline) -> Operation:
+    """Return the point before the first cell; where the present line has none, before the first that left it."""
+    root = timeline.line[0]
+    turns = (*timeline.turns, *timeline.taken_back)
+    first = next((turn for turn in turns if any(found.id == root.id for found in timeline.ancestors(turn.id))), None)
+    if first is None or timeline.has_gap_before(first):
+        return root
+    return timeline.parent(first) or root
 
 
 def _by_id(words: str, timeline: Timeline) -> Operation | None:

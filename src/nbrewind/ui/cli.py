@@ -4,80 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from nbrewind.errors import RewindError, SessionLocked, UsageError
 from nbrewind.ui.doctor import doctor_page
-from nbrewind.ui.page import Line, Page, Tone
+from nbrewind.ui.options import VerbGroup, common, moving
+from nbrewind.ui.page import Page
 from nbrewind.ui.payload import error_data, to_json
-from nbrewind.ui.render import plain_table, to_plain
 from nbrewind.ui.stores import open_session, session_rows, settings_for
 from nbrewind.ui.story import error_text
+from nbrewind.ui.terminal import emit
+from nbrewind.ui.terminal import show as show_page
 from nbrewind.ui.verbs import Desk
 from nbrewind.ui.wording import moment, printable, size
-from nbrewind.ui.words import Call, call_of, suggestion
+from nbrewind.ui.words import Call, call_of
 
 __all__ = ["main"]
 
 _TARGETS: dict[str, Any] = {"ignore_unknown_options": True}
-_TONES = {
-    Tone.PLAIN: "",
-    Tone.STRONG: "bold",
-    Tone.MUTED: "dim",
-    Tone.WARNING: "yellow",
-    Tone.PROBLEM: "bold red",
-    Tone.CODE: "",
-    Tone.ADDED: "green",
-    Tone.REMOVED: "red",
-}
 
 
-class _Group(click.Group):
-    """A group that suggests what was meant, and knows the other words of the magic."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word."""
-        name = {"files": "restore", "log": "history", "checkpoint": "name"}.get(args[0], args[0])
-        if name not in self.commands and not name.startswith("-"):
-            close = suggestion(name, list(self.commands))
-            hint = f" Did you mean: nbrewind {close}?" if close else " nbrewind help lists the words."
-            raise click.UsageError(f'Unknown "{printable(name)}". Nothing changed.{hint}')
-        return super().resolve_command(ctx, [name, *args[1:]])
-
-
-def _common(function: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/commands.md)."),
-        click.option("--session", default="", help="A session's id or its beginning; the newest by default."),
-        click.option("--store", default="", help="The store, where it is not at its usual place."),
-        click.option("--workspace", default="", help="The protected folder; by default the nearest from here up."),
-    ):
-        function = option(function)
-    return function
-
-
-def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--force", is_flag=True, help="Also where many files would be deleted that the cells did not make."
-        ),
-        click.option("--overwrite", is_flag=True, help="Also what somebody else changed later."),
-        click.option("--everything", is_flag=True, help="All files of the workspace, whoever changed them."),
-        click.option("--only", default="", help="files, outputs or both, with a comma."),
-        click.option("--yes", "-y", is_flag=True, help="Do it at once, without a preview."),
-    ):
-        function = option(function)
-    return function
-
-
-@click.group(cls=_Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=VerbGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="nbrewind")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -101,7 +50,7 @@ def _run(call: Call, workspace: str, store: str, session: str, as_json: bool) ->
         opened = open_session(settings, session, to_move=False)
     try:
         page = Desk(session=opened).run(call)
-        _print(page, as_json, raw=call.verb == "cat")
+        show_page(page, as_json, raw=call.verb == "cat")
         if call.verb in ("to", "before", "back") and not call.has("yes") and not as_json:
             page = _asked(opened, page, looked_at)
     finally:
@@ -123,51 +72,22 @@ def _asked(session: Any, page: Page, looked_at: str) -> Page:
         click.echo("Nothing changed.")
         return page
     done = Desk(session=session).run(Call(verb="confirm", text=str(token)))
-    _print(done, as_json=False)
+    show_page(done, as_json=False)
     return done
-
-
-def _print(page: Page, as_json: bool, raw: bool = False) -> None:
-    if as_json:
-        _out(to_json(page.data))
-        return
-    if raw and page.raw is not None:
-        sys.stdout.buffer.write(page.raw)
-        sys.stdout.buffer.flush()
-        return
-    if not sys.stdout.isatty():
-        _out(to_plain(page).replace("%rewind", "nbrewind"))
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    for part in page.parts:
-        if isinstance(part, Line):
-            text = "  " * part.indent + printable(part.text).replace("%rewind", "nbrewind")
-            console.print(Text(text, style=_TONES[part.tone]))
-            continue
-        for place, row in enumerate(plain_table(part)):
-            console.print(Text(row.replace("%rewind", "nbrewind"), style=_TONES[part.tone(place - bool(part.heads))]))
-
-
-def _out(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
-Common = dict[str, Any]
 
 
 @cli.command("list")
 @click.option("--all", "everything", is_flag=True, help="All rows.")
-@_common
-def list_points(everything: bool, **common: Any) -> None:
+@common
+def list_points(everything: bool, **options: Any) -> None:
     """List the points, newest first."""
-    _run(Call(verb="list", flags=_flags(all=everything)), **common)
+    _run(Call(verb="list", flags=_flags(all=everything)), **options)
 
 
 @cli.command(context_settings=_TARGETS)
 @click.argument("target", nargs=-1, required=True)
-@_moving
-@_common
+@moving
+@common
 def to(target: tuple[str, ...], **options: Any) -> None:
     """Go back to just after a cell (or "before N", a name, start, an id). Previews and asks; --yes does it."""
     _move("to", target, options)
@@ -175,8 +95,8 @@ def to(target: tuple[str, ...], **options: Any) -> None:
 
 @cli.command(context_settings=_TARGETS)
 @click.argument("target", nargs=-1, required=True)
-@_moving
-@_common
+@moving
+@common
 def before(target: tuple[str, ...], **options: Any) -> None:
     """Go back to just before a cell."""
     _move("before", target, options)
@@ -184,8 +104,8 @@ def before(target: tuple[str, ...], **options: Any) -> None:
 
 @cli.command(context_settings=_TARGETS)
 @click.argument("count", nargs=-1)
-@_moving
-@_common
+@moving
+@common
 def back(count: tuple[str, ...], **options: Any) -> None:
     """Go back COUNT cells that changed something."""
     _move("back", count, options)
@@ -201,20 +121,20 @@ def _move(verb: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
 @click.option("--overwrite", is_flag=True, help="Also what was edited after the rewind.")
 @click.option("--force", is_flag=True, help="Also where many files would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Accepted; undo never asks.")
-@_common
-def undo(overwrite: bool, force: bool, yes: bool, **common: Any) -> None:
+@common
+def undo(overwrite: bool, force: bool, yes: bool, **options: Any) -> None:
     """Take the last rewind back; edits made since are kept."""
-    _run(Call(verb="undo", flags=_flags(overwrite=overwrite, force=force, yes=yes)), **common)
+    _run(Call(verb="undo", flags=_flags(overwrite=overwrite, force=force, yes=yes)), **options)
 
 
 @cli.command()
 @click.option("--overwrite", is_flag=True, help="Also what was edited since.")
 @click.option("--force", is_flag=True, help="Also where many files would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Accepted; redo never asks.")
-@_common
-def redo(overwrite: bool, force: bool, yes: bool, **common: Any) -> None:
+@common
+def redo(overwrite: bool, force: bool, yes: bool, **options: Any) -> None:
     """Go forward again."""
-    _run(Call(verb="redo", flags=_flags(overwrite=overwrite, force=force, yes=yes)), **common)
+    _run(Call(verb="redo", flags=_flags(overwrite=overwrite, force=force, yes=yes)), **options)
 
 
 @cli.command()
@@ -223,78 +143,78 @@ def redo(overwrite: bool, force: bool, yes: bool, **common: Any) -> None:
 @click.option("--as", "destination", default="", help="Put one path beside the present one, under this name.")
 @click.option("--overwrite", is_flag=True, help="Replace what has that name already.")
 @click.option("--yes", "-y", is_flag=True, help="Accepted; restore never asks.")
-@_common
-def restore(paths: tuple[str, ...], source: str, destination: str, overwrite: bool, yes: bool, **common: Any) -> None:
+@common
+def restore(paths: tuple[str, ...], source: str, destination: str, overwrite: bool, yes: bool, **options: Any) -> None:
     """Bring single files or folders back from a point."""
     call = Call(verb="restore", target=source, paths=paths, destination=destination,
                 flags=_flags(overwrite=overwrite, yes=yes))  # fmt: skip
-    _run(call, **common)
+    _run(call, **options)
 
 
 @cli.command(context_settings=_TARGETS)
 @click.argument("target", nargs=-1, required=True)
-@_common
-def show(target: tuple[str, ...], **common: Any) -> None:
+@common
+def show(target: tuple[str, ...], **options: Any) -> None:
     """Show one cell: code, output, files."""
-    _run(call_of("show", target), **common)
+    _run(call_of("show", target), **options)
 
 
 @cli.command(context_settings=_TARGETS)
 @click.argument("words", nargs=-1, required=True, metavar="TARGET PATH")
-@_common
-def cat(words: tuple[str, ...], **common: Any) -> None:
+@common
+def cat(words: tuple[str, ...], **options: Any) -> None:
     """Write a file as it was then to standard output, byte for byte."""
-    _run(call_of("cat", words), **common)
+    _run(call_of("cat", words), **options)
 
 
 @cli.command(context_settings=_TARGETS)
 @click.argument("words", nargs=-1, required=True, metavar="TARGET [PATH]")
 @click.option("--all", "everything", is_flag=True, help="All rows.")
-@_common
-def diff(words: tuple[str, ...], everything: bool, **common: Any) -> None:
+@common
+def diff(words: tuple[str, ...], everything: bool, **options: Any) -> None:
     """Show what differs between a point and now."""
-    _run(call_of("diff", words, _flags(all=everything)), **common)
+    _run(call_of("diff", words, _flags(all=everything)), **options)
 
 
 @cli.command()
 @click.argument("path")
-@_common
-def history(path: str, **common: Any) -> None:
+@common
+def history(path: str, **options: Any) -> None:
     """List the cells that changed a file."""
-    _run(Call(verb="history", paths=(path,)), **common)
+    _run(Call(verb="history", paths=(path,)), **options)
 
 
 @cli.command()
 @click.argument("text")
-@_common
-def name(text: str, **common: Any) -> None:
+@common
+def name(text: str, **options: Any) -> None:
     """Name the present point; it is kept for ever."""
-    _run(Call(verb="name", text=text), **common)
+    _run(Call(verb="name", text=text), **options)
 
 
 @cli.command()
-@_common
-def status(**common: Any) -> None:
+@common
+def status(**options: Any) -> None:
     """Say what is protected, what is not, and why."""
-    _run(Call(verb="status"), **common)
+    _run(Call(verb="status"), **options)
 
 
 @cli.command()
-@_common
-def verify(**common: Any) -> None:
+@common
+def verify(**options: Any) -> None:
     """Read every kept byte and compare its hash."""
-    _run(Call(verb="verify"), **common)
+    _run(Call(verb="verify"), **options)
 
 
 @cli.command()
-@_common
-def gc(**common: Any) -> None:
+@common
+def gc(**options: Any) -> None:
     """Pack the store and drop what nothing names."""
-    _run(Call(verb="gc"), **common)
+    _run(Call(verb="gc"), **options)
 
 
 @cli.command()
-@_common
+@common
 def sessions(workspace: str, store: str, session: str, as_json: bool) -> None:
     """List the sessions of the workspace."""
     del session
@@ -315,16 +235,16 @@ def sessions(workspace: str, store: str, session: str, as_json: bool) -> None:
             for row in rows
         ]
     )
-    _print(page, as_json)
+    show_page(page, as_json)
 
 
 @cli.command()
-@_common
+@common
 def doctor(workspace: str, store: str, session: str, as_json: bool) -> None:
     """Check this machine and the store."""
     del session
     page = doctor_page(settings_for(workspace, store, os.environ))
-    _print(page, as_json)
+    show_page(page, as_json)
     sys.exit(page.exit_status)
 
 
@@ -366,7 +286,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _fail(error: RewindError, as_json: bool) -> None:
     if as_json:
-        _out(to_json(error_data(error)))
+        emit(to_json(error_data(error)))
     click.echo(error_text(error).replace("%rewind", "nbrewind"), err=True)
     sys.exit(error.exit_status)
 

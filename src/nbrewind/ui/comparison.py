@@ -121,7 +121,7 @@ def _row_samples(before: Any, after: Any, columns: list[str]) -> Iterator[str]:
     yield f"{count(len(rows), 'row')} of the first {common:,} differ"
     for place in rows[:_SAMPLES]:
         cells = [column for column in columns if bool(differ[column].iloc[place])]
-        told = [f"{column} {left[column].iloc[place]!r} → {right[column].iloc[place]!r}" for column in cells[:4]]
+        told = [f"{column} {left[column].iloc[place]} → {right[column].iloc[place]}" for column in cells[:4]]
         yield printable(f"row {place}: {', '.join(told)}")[:200]
     if len(rows) > _SAMPLES:
         yield f"… {len(rows) - _SAMPLES:,} more"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from nbrewind.errors import RewindError, StoreError
 from nbrewind.model import Settings
 from nbrewind.store.layout import find_store, list_sessions
 from nbrewind.store.locks import is_held
+from nbrewind.store.shadow.git import GitRunner
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.wording import printable, size
 
@@ -29,7 +29,7 @@ _OPTIONAL = {
 def doctor_page(settings: Settings) -> Page:
     """Return what was found, one line each, problems first named as such."""
     rows: list[tuple[str, str, bool]] = [("Python", sys.version.split()[0], True)]
-    rows.append(_git())
+    rows.append(_git(settings))
     for name, loss in _OPTIONAL.items():
         found = importlib.util.find_spec(name) is not None
         rows.append((name, "installed" if found else f"not installed: {loss}", True))
@@ -44,15 +44,10 @@ def doctor_page(settings: Settings) -> Page:
     return page
 
 
-def _git() -> tuple[str, str, bool]:
-    path = shutil.which("git")
-    if path is None:
-        return "git", "not installed: points and rewinds work, packing and checking of the store do not", True
-    try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        return "git", f"cannot be run: {error}", False
-    return "git", said.strip().removeprefix("git version "), True
+def _git(settings: Settings) -> tuple[str, str, bool]:
+    version = GitRunner(f"{settings.store_dir}/shadow").available()
+    lost = "not installed or older than 2.30: points and rewinds work, packing and the full check do not"
+    return "git", version or lost, True
 
 
 def _store(settings: Settings) -> list[tuple[str, str, bool]]:

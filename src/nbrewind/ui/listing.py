@@ -9,7 +9,7 @@ from typing import Any
 
 from nbrewind.errors import StoreError
 from nbrewind.model import Change, Claim, Operation, OperationKind, TurnStatus, Verdict
-from nbrewind.rewind.targets import cells, clock, title, when
+from nbrewind.rewind.targets import cells, clock, resolve, title, when
 from nbrewind.rewind.timeline import MOVES, Timeline
 from nbrewind.session.points import HistoryRow, Line, Point
 from nbrewind.session.session import Session
@@ -66,7 +66,6 @@ def list_page(session: Session, *, all_rows: bool = False) -> Page:
 
 def _rows(session: Session, line: Sequence[Point], timeline: Timeline) -> Iterator[_Row]:
     empty: list[Operation] = []
-    names: list[str] = []
     for point in line:
         operation = point.operation
         if operation is None:
@@ -74,15 +73,13 @@ def _rows(session: Session, line: Sequence[Point], timeline: Timeline) -> Iterat
         if _folds(point):
             empty.insert(0, operation)
             continue
-        if operation.kind is OperationKind.NAME:
-            names.append(operation.label)
-            if _next_is_turn(operation, timeline):
-                continue
+        # A name stands beside the cell that it follows.
+        if operation.kind is OperationKind.NAME and timeline.last_turn(operation.id) is not None:
+            continue
         if empty:
             yield _folded(empty)
             empty = []
-        yield _row(session, point, operation, timeline, names)
-        names = []
+        yield _row(session, point, operation, timeline)
     if empty:
         yield _folded(empty)
 
@@ -95,16 +92,11 @@ def _folds(point: Point) -> bool:
     return point.kind is OperationKind.TURN and plain and empty
 
 
-def _next_is_turn(operation: Operation, timeline: Timeline) -> bool:
-    before = timeline.parent(operation)
-    return before is not None and before.kind is OperationKind.TURN
-
-
 def _folded(turns: Sequence[Operation]) -> _Row:
     return ("", f"▸ {cells(turns)} changed no file", "", moment(when(turns[-1])), ""), Tone.MUTED
 
 
-def _row(session: Session, point: Point, operation: Operation, timeline: Timeline, names: Sequence[str]) -> _Row:
+def _row(session: Session, point: Point, operation: Operation, timeline: Timeline) -> _Row:
     at = moment(point.at)
     if operation.kind is not OperationKind.TURN:
         number, code = "", operation_text(operation, timeline)
@@ -115,7 +107,7 @@ def _row(session: Session, point: Point, operation: Operation, timeline: Timelin
     number = f"[{point.number}]" if point.number is not None else "[ ]"
     if point.earlier_run:
         number += f"@{clock(point.at)}"
-    stars = "".join(f"  ★{printable(name)}" for name in dict.fromkeys((*point.names, *names)))
+    stars = "".join(f"  ★{printable(name)}" for name in dict.fromkeys(point.names))
     mark, tone = _mark(point)
     return (number, first_line(point.code) + stars, _changes_text(session, operation), at, mark), tone
 
@@ -151,7 +143,7 @@ def _mark(point: Point) -> tuple[str, Tone]:
 def show_page(session: Session, target: str, *, all_rows: bool = False) -> Page:
     """Return what one point is: its code, output, files, and what was not seen."""
     timeline = session.timeline
-    operation = timeline.operation(session.resolve(target).operation)
+    operation = timeline.operation(resolve(target, timeline, anywhere=True).operation)
     point = session.point(operation.id)
     changes = session.changes_of(operation)
     turn = operation.turn

@@ -14,6 +14,7 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 from nbrewind.errors import RewindError, StoreError, UsageError
 from nbrewind.session.current import current
 from nbrewind.ui.completion import complete
+from nbrewind.ui.manual import help_page
 from nbrewind.ui.page import Page
 from nbrewind.ui.payload import error_data, to_json
 from nbrewind.ui.render import to_bundle, to_plain
@@ -42,7 +43,7 @@ class RewindMagics(Magics):
         as_json = "--json" in line.split()
         try:
             call = parse(line)
-            page = self._desk(call, line).run(call) if call.verb != "help" else _help(call)
+            page = self._desk(call, line).run(call) if call.verb != "help" else help_page(call)
         except RewindError as error:
             if as_json:
                 emit(to_json(error_data(error)))
@@ -76,12 +77,6 @@ class RewindMagics(Magics):
             emit(to_plain(page))
         if page.exit_status:
             raise ShellError(StoreError("What is named above is damaged.").message)
-
-
-def _help(call: Call) -> Page:
-    from nbrewind.ui.verbs import help_page
-
-    return help_page(call)
 
 
 def emit(text: str) -> None:

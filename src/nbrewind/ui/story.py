@@ -128,9 +128,9 @@ def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str
         case OperationKind.RESTORE:
             what = f"Restored from {title(goal, timeline)}: {_names(plan.steps, workspace)}."
         case OperationKind.UNDO:
-            what = f"Undone, {_again(plan, timeline)}: {files}."
+            what = f"Undone{_again(plan, timeline)}: {files}."
         case OperationKind.REDO:
-            what = f"Forward again to {title(goal, timeline)}: {files}."
+            what = f"Forward again{_away(plan, timeline)}: {files}."
         case _:
             what = f"Back to {title(goal, timeline)}: {files}."
     return f"{what} Nothing was thrown away. %rewind undo takes this back."
@@ -138,9 +138,12 @@ def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str
 
 def _again(plan: RewindPlan, timeline: Timeline) -> str:
     turns = [timeline.operation(turn) for turn in plan.brought_back]
-    if turns:
-        return f"{cells(turns)} {'are' if len(turns) > 1 else 'is'} back"
-    return f"as {title(timeline.operation(plan.target), timeline)}"
+    return f", {cells(turns)} {'are' if len(turns) > 1 else 'is'} back" if turns else ""
+
+
+def _away(plan: RewindPlan, timeline: Timeline) -> str:
+    turns = [timeline.operation(turn) for turn in plan.taken_back]
+    return f", {cells(turns)} {'are' if len(turns) > 1 else 'is'} taken back" if turns else ""
 
 
 def _names(steps: Sequence[FileStep], workspace: str) -> str:

@@ -55,7 +55,7 @@ class FilesModel:
         self.operations: list[Operation] = []
         self.trees: dict[str, dict[str, FileState]] = {}
         self.manifests: dict[str, tuple[Change, ...]] = {}
-        self.unseen_before: dict[str, FileState] = {}
+        self.uncovered = "no such prefix"
         self.count = 0
         for path, text in (files or {}).items():
             self._write(path, text)
@@ -94,14 +94,11 @@ class FilesModel:
         for step in plan.steps:
             if step.moved_to is not None:
                 self._rename(step.moved_to, step.path)
-            else:
-                assert self.world.get(step.path) == before.get(step.path)
-        for step in plan.steps:
-            if step.moved_to is None:
-                assert self.world.get(step.path) == step.current, step
-                self.world.pop(step.path, None)
-                if step.wanted is not None:
-                    self.world[step.path] = step.wanted
+                continue
+            assert self.world.get(step.path) == step.current, step
+            self.world.pop(step.path, None)
+            if step.wanted is not None:
+                self.world[step.path] = step.wanted
         self.check_shape()
         parent = previous if plan.kind is OperationKind.RESTORE else plan.target
         return self.append(
@@ -191,12 +188,10 @@ class FilesModel:
         return identifier
 
     def change_operation(self, identifier: OperationId, **changes: object) -> None:
-        self.operations = [
-            replace(known, **changes) if known.id == identifier else known for known in self.operations
-        ]
+        self.operations = [replace(known, **changes) if known.id == identifier else known for known in self.operations]
 
     def _inside(self) -> dict[str, FileState]:
-        return {path: state for path, state in self.world.items() if not path.startswith("/")}
+        return {path: state for path, state in self.world.items() if not path.startswith(("/", self.uncovered))}
 
     def _act(self, changes: dict[str, str | None]) -> None:
         for path, text in changes.items():
