@@ -100,18 +100,19 @@ def _is_helper(words: list[str]) -> bool:
 
 
 def _caller(frame: FrameType | None) -> tuple[str | None, bool]:
-    """Return the file whose code starts the child, and whether that happens during an import."""
+    """Return the file whose code starts the child, and whether a library does so while it is imported."""
     caller: str | None = None
-    importing = False
     while frame is not None:
         name = frame.f_code.co_filename
         if name == "<frozen importlib._bootstrap>":
-            importing = True
-            break
-        if caller is None and not name.startswith(_OWN) and os.path.basename(name) not in _STARTERS:
-            caller = name
+            return caller, True
+        if not name.startswith(_OWN) and os.path.basename(name) not in _STARTERS:
+            caller = caller or name
+            if not _is_library(name):
+                # What a person's own module starts while it is imported is that person's act.
+                break
         frame = frame.f_back
-    return caller, importing
+    return caller, False
 
 
 def _is_library(name: str) -> bool:

@@ -53,7 +53,7 @@ class OpenSpan:
         self.header = header
         self.kind = header.kind
         self.writable_at_start = writable_at_start
-        self.in_flight = 0
+        self.busy: set[int] = set()
         self._paths = paths
         self._witnessing = witnessing
         self._prefix = header.operation_id

@@ -67,7 +67,8 @@ class Recorder:
         self._coverage = coverage
         self._writable = writable
         self._live = live
-        self._lock = threading.Lock()
+        # Re-entrant: a signal handler that flushes the turn may come in the middle of the hook, in the same thread.
+        self._lock = threading.RLock()
         self._quiet = threading.Condition(self._lock)
         self._secrets: dict[tuple[OperationId, str], bytes] = {}
         self._witnessing = Witnessing(tracker, coverage, settings, self._keep_secret)
@@ -142,7 +143,8 @@ class Recorder:
                     found = self._span
                     self._span = self._gap(writable)
                     span = found if found is not None else self._gap(writable)
-                if not self._quiet.wait_for(lambda: span.in_flight == 0, _WAIT):
+                mine = threading.get_ident()
+                if not self._quiet.wait_for(lambda: span.busy <= {mine}, _WAIT):
                     problems.append(Note("", "a write was under way when the turn was saved"))
             return self._record(span, writable, problems)
 
@@ -199,15 +201,14 @@ class Recorder:
     # -- events --------------------------------------------------------------------------------------------------------
     def _on_event(self, event: str, args: tuple[Any, ...]) -> None:
         """Called by the hook, in the thread of the user's call and before its effect."""
-        span, counted = None, False
+        span = None
         # Everything under `try`: a user's interrupt may come after any call in here.
         try:
             with self._lock:
                 span = self._span
                 if span is None:
                     return
-                span.in_flight += 1
-                counted = True
+                span.busy.add(threading.get_ident())
             if event in children.PROCESS_EVENTS:
                 self._cause(span, event, args)
             elif not (event == "open" and asked_directory.directory is None and span.seen_again(args[0])):
@@ -218,11 +219,10 @@ class Recorder:
             if span is not None and not problem.quiet:
                 span.skip(Note(problem.subject, problem.reason))
         finally:
-            if span is not None and counted:
+            if span is not None:
                 with self._lock:
-                    span.in_flight -= 1
-                    if not span.in_flight:
-                        self._quiet.notify_all()
+                    span.busy.discard(threading.get_ident())
+                    self._quiet.notify_all()
 
     def _cause(self, span: OpenSpan, event: str, args: tuple[Any, ...]) -> None:
         text = children.command(event, args)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -372,6 +374,38 @@ def test_two_threads_never_change_a_file_before_its_image_is_whole(rig: Rig) -> 
         record = rig.finish()
         assert content(record.touches[str(path)].image) == old
         assert len(record.touches) == 1
+
+
+def test_signal_handler_in_the_middle_of_the_hook_can_flush(rig: Rig) -> None:
+    taken: list[float] = []
+
+    class SignalAtCopy:
+        def before(self, call: str, target: str, size: int) -> int | None:
+            if call == "copy":
+                os.kill(os.getpid(), signal.SIGUSR1)
+            return None
+
+        def torn(self, call: str, target: str) -> None: ...
+
+        def after(self, call: str, target: str) -> None: ...
+
+    def flush(*_: object) -> None:
+        started = time.monotonic()
+        rig.recorder.end(TurnOutcome(status=TurnStatus.INTERRUPTED))
+        rig.recorder.take()
+        taken.append(time.monotonic() - started)
+
+    (rig.out / "f").write_text("old")
+    before = signal.signal(signal.SIGUSR1, flush)
+    rig.begin()
+    fs.install_probe(SignalAtCopy())
+    try:
+        (rig.out / "f").write_text("new")
+    finally:
+        fs.install_probe(None)
+        signal.signal(signal.SIGUSR1, before)
+
+    assert len(taken) == 1 and taken[0] < 2
 
 
 def test_open_files_of_both_ends_are_in_the_record(rig: Rig) -> None:
