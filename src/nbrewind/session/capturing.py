@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from nbrewind.capture.span import JournalHeader, SpanKind, SpanRecord
 from nbrewind.errors import InconsistentState, RewindError, StoreError
 from nbrewind.model import (
     Change,
-    Claim,
     FilesAddress,
     Note,
     ObjectId,
@@ -31,6 +30,7 @@ from nbrewind.model import (
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.resources.files.snapshot import Snapshot
 from nbrewind.session.core import LOGGER
+from nbrewind.session.judgement import with_conflicts, with_links
 from nbrewind.session.looking import Looking
 from nbrewind.session.neighbours import Neighbours
 from nbrewind.session.outside import Keeper, before_images, outside_changes
@@ -47,7 +47,6 @@ _INLINE_CODE = 4 << 10
 _INLINE_OUTPUTS = 8 << 10
 _INLINE_CHANGES = 64
 _SECRET_LIMIT = 1 << 16
-_AGAIN = "changed again after the cell ended"
 
 
 class Captured(Enum):
@@ -183,15 +182,14 @@ class Capturing(Looking):
                     trailers={"Session": self.id, "Parent": self.head or "none"},
                 )
                 overlap = self._neighbours.since(span.started_ns)
-                judged = _with_conflicts(
-                    attribute(
-                        span,
-                        snapshot.changes,
-                        snapshot.ctimes,
-                        others_overlapped=overlap.overlapped,
-                        other_claims=overlap.claims,
-                    )
+                judged = attribute(
+                    span,
+                    snapshot.changes,
+                    snapshot.ctimes,
+                    others_overlapped=overlap.overlapped,
+                    other_claims=overlap.claims,
                 )
+                judged = with_conflicts(with_links(judged, snapshot.links))
                 rows = (*judged.turn_changes, *outside.rows)
                 later = judged.external_changes if is_turn else (*judged.external_changes, *outside.rows)
                 stored = {
@@ -371,21 +369,3 @@ def _nothing_recorded(root: str) -> SpanRecord:
     now = time.time_ns()
     header = JournalHeader(operation_id=new_operation_id(), started=now / 1e9, kind=SpanKind.GAP)
     return SpanRecord(header=header, root=root, started_ns=now, ended_ns=now, closed_ns=now)
-
-
-def _with_conflicts(judged: Attribution) -> Attribution:
-    """Say of a path that changed in the turn and again after it that the turn's own end state is not known.
-
-    Only the last bytes were seen: taken for the turn's, a rewind would overwrite what somebody else wrote.
-    """
-    again = {change.path for change in judged.external_changes if change.claim is not Claim.OURS}
-    if not again:
-        return judged
-    return judged._replace(
-        turn_changes=tuple(
-            replace(change, after=replace(change.after, object=None, missing=_AGAIN))
-            if change.path in again and change.claim is Claim.OURS and change.after is not None
-            else change
-            for change in judged.turn_changes
-        )
-    )
