@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from nbrewind import fs
 from nbrewind.capture.span import JournalHeader, Rename, Touched, TurnOutcome
-from nbrewind.model import Note
+from nbrewind.model import FileState, Note
 from nbrewind.store.layout import SessionPaths
 
 __all__ = ["JOURNAL_VERSION", "TurnJournal", "line_of", "veiled"]
@@ -22,7 +22,10 @@ __all__ = ["JOURNAL_VERSION", "TurnJournal", "line_of", "veiled"]
 JOURNAL_VERSION: Final = 1
 _OUTPUTS_LIMIT: Final = 64 << 10
 _NAME: Final = re.compile(r"[\w.\-]+")
-_DEFAULTS: Final = {field.name: field.default for field in (*fields(Touched), *fields(Rename), *fields(JournalHeader))}
+_DEFAULTS: Final = {
+    cls: tuple((field.name, field.default) for field in fields(cls) if not (cls is Touched and field.name == "before"))
+    for cls in (Touched, Rename, JournalHeader, FileState)
+}
 
 
 def line_of(row: dict[str, Any]) -> bytes:
@@ -34,9 +37,10 @@ def line_of(row: dict[str, Any]) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _trimmed(row: dict[str, Any]) -> dict[str, Any]:
-    """Return *row* without what says nothing."""
-    return {key: value for key, value in row.items() if value != _DEFAULTS.get(key, _DEFAULTS)}
+def _row(value: Touched | Rename | JournalHeader | FileState) -> dict[str, Any]:
+    """Return the fields of *value* that are not their defaults; by hand, `asdict` costs ten times as much."""
+    found = ((name, getattr(value, name), default) for name, default in _DEFAULTS[type(value)])
+    return {name: content for name, content, default in found if content != default}
 
 
 def veiled(header: JournalHeader, secret: Callable[[str], bool]) -> JournalHeader:
@@ -79,17 +83,16 @@ class TurnJournal:
     def begin(self, header: JournalHeader) -> None:
         """Note *header*; in a journal that has one already (a turn that follows a gap) the later one counts."""
         self.header = header
-        self._add({"row": "begin", "journal": JOURNAL_VERSION, "process": os.getpid(), **_trimmed(asdict(header))})
+        self._add({"row": "begin", "journal": JOURNAL_VERSION, "process": os.getpid(), **_row(header)})
 
     def touch(self, touched: Touched) -> None:
         """Note a path that is about to change."""
-        row = _trimmed(asdict(touched))
-        row["before"] = None if touched.before is None else {**asdict(touched.before)}
-        self._add({"row": "touch", **row})
+        before = None if touched.before is None else _row(touched.before)
+        self._add({"row": "touch", **_row(touched), "before": before})
 
     def rename(self, rename: Rename) -> None:
         """Note a rename that is about to happen."""
-        self._add({"row": "rename", **_trimmed(asdict(rename))})
+        self._add({"row": "rename", **_row(rename)})
 
     def ran(self, command: str) -> None:
         """Note a child process that is about to start."""

@@ -115,8 +115,7 @@ def target(path: object, directory: int | None = None) -> str:
         return _real(name)
     except FileNotFoundError:
         # Nothing there, or a dangling link: then the link's target is what would be created.
-        followed = os.path.realpath(name)
-        return entry(followed)
+        return entry(os.path.realpath(name) if os.path.lexists(name) else name)
     except OSError as error:
         raise _failure(name, error) from error
 
