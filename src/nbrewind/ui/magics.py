@@ -48,7 +48,7 @@ class RewindMagics(Magics):
             if as_json:
                 emit(to_json(error_data(error)))
             raise ShellError(error_text(error)) from None
-        except (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001  the top handler of this front end
             # A fault of ours must not look like one of the cell, and must stop the queue all the same.
             _LOG.error("%%rewind %s failed", line, exc_info=True)
             raise ShellError(
