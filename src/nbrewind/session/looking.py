@@ -33,7 +33,11 @@ class Looking(Core):
         self._stored_changes: dict[OperationId, tuple[Change, ...]] = {}
 
     def points(self) -> tuple[Point, ...]:
-        """Return one row per operation, oldest first: the present line, what was taken back, moves, damaged rows."""
+        """Return one row per operation, oldest first: the present line, what was taken back, moves, damaged rows.
+
+        The last cell is saved first if that is still to be done.
+        """
+        self._finish_capture()
         return make_points(self.timeline, self.damaged, self.changes_of)
 
     def point(self, operation: OperationId) -> Point:
@@ -58,6 +62,7 @@ class Looking(Core):
         Raises:
             TargetError: with a suggestion.
         """
+        self._finish_capture()
         return resolve(target, self.timeline)
 
     def changes_of(self, operation: Operation) -> tuple[Change, ...]:
@@ -203,6 +208,9 @@ class Looking(Core):
         if not rows and len(names) > 1 and names[1] != names[0]:
             return self.history(posixpath.join(self.workspace, names[1]))
         return tuple(rows)
+
+    def _finish_capture(self) -> None:
+        """Save the turn that just ended, if that is still to be done."""
 
     def _look_at_disk(self) -> None:
         """Bring the head up to what is on the disk, where this session may write."""

@@ -144,6 +144,10 @@ class Recording(Beginning):
     def _may_copy(self) -> bool:
         return self._open is None and not self._pending
 
+    def _finish_capture(self) -> None:
+        if self._pending or not self._begun:
+            self.settle(self.settings.turn_budget)
+
     def _look_at_disk(self) -> None:
         if not self.readonly:
             self.settle()
