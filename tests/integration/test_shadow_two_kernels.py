@@ -121,7 +121,7 @@ def started(function: Callable[[], None]) -> int:
     try:
         function()
         status = 0
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the exit status tells it
         traceback.print_exc()
     finally:
         sys.stderr.flush()

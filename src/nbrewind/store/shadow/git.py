@@ -66,6 +66,7 @@ class GitRunner:
         self._git: Any = None
         self._version: tuple[int, ...] | None = None
         self._running: Any = None
+        self._stopped = False
 
     def available(self) -> str | None:
         """Return git's version, or None where it is missing or older than 2.30."""
@@ -95,6 +96,8 @@ class GitRunner:
             GitUnavailable: git is missing or too old.
             StoreError: It took longer than *timeout*, or was stopped.
         """
+        if self._stopped:
+            raise StoreError("git is not started any more: the session ends.")
         self._checked_version()
         self._own_config(changes=changes)
 
@@ -104,7 +107,8 @@ class GitRunner:
         return fs.mutating_child(f"git {arguments[0]}", child) if changes else child()
 
     def stop(self) -> None:
-        """Kill the command that another thread is running."""
+        """Kill the command that another thread is running or about to start, and start no more."""
+        self._stopped = True
         running = self._running
         if running is not None:
             with contextlib.suppress(OSError):
@@ -123,6 +127,8 @@ class GitRunner:
         )
         process = self._running = wrapper.proc
         try:
+            if self._stopped:
+                process.kill()
             output, errors = process.communicate(data, timeout=timeout)
         except subprocess.TimeoutExpired as problem:
             raise StoreError(f"git {arguments[0]} took longer than {timeout:g} s and was stopped.") from problem

@@ -18,7 +18,7 @@ _SMALL = 2048
 _OPEN_FILES = 8
 _CACHED_BASES = 8 << 20
 _CACHED_BASE = 1 << 20
-_FRESH_NS = 100_000_000
+_FRESH_NS = 2_100_000_000
 _DEEPEST = 5000
 
 
@@ -98,7 +98,8 @@ class PackDirectory:
                 stems = {name[:-4] for name in os.listdir(self.path) if name.endswith(".idx")}
             except FileNotFoundError:
                 stamp, stems = -1, set()
-            # Two changes may share one timestamp: a fresh one proves nothing, and the next call lists again.
+            # Two changes may share one timestamp (of two seconds on the coarsest file systems): a fresh one proves
+            # nothing, and the next call lists again.
             self._stamp = stamp if now - stamp > _FRESH_NS else -1
             stems = {stem for stem in stems if stem.startswith("pack-")} - self._shunned
             if self._packs.keys() - stems:

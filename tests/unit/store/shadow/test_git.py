@@ -221,6 +221,8 @@ def test_running_command_can_be_stopped_from_another_thread(
     with pytest.raises(StoreError, match="signal 9"):
         git.run("fsck")
     thread.join()
+    with pytest.raises(StoreError, match="not started"):
+        git.run("fsck")
 
 
 def test_changing_commands_pass_the_gate(repository: ShadowRepository) -> None:

@@ -117,6 +117,33 @@ def test_object_whose_pack_went_is_missing_and_stored_again(repository: ShadowRe
     assert files_of(repository, commit) == {b"a": b"1"}
 
 
+def test_directory_that_did_not_change_is_not_listed_again_and_one_that_did_is(repository: ShadowRepository) -> None:
+    other = ShadowRepository.open(repository.path)
+    stored_turn(other, {b"a": b"1"}, "1")
+    os.utime(repository.packs.path, (1000, 1000))
+    first = other.refs()["refs/nbrewind/points/1"]
+    assert repository.contains(first)
+    listed = repository.packs.packs()
+    repository.packs.refresh()
+    assert repository.packs.packs() == listed
+
+    second = stored_turn(other, {b"a": b"2"}, "2")
+    assert repository.contains(second)
+    for pack in listed:
+        os.unlink(pack.path + ".idx")
+    assert not repository.contains(first)
+
+
+def test_two_changes_within_one_timestamp_are_both_seen(repository: ShadowRepository) -> None:
+    other = ShadowRepository.open(repository.path)
+    first = stored_turn(other, {b"a": b"1"}, "1")
+    stamp = os.stat(repository.packs.path).st_mtime_ns
+    assert repository.contains(first)
+    second = stored_turn(other, {b"a": b"2"}, "2")
+    os.utime(repository.packs.path, ns=(stamp, stamp))
+    assert repository.contains(second)
+
+
 def test_forget_drops_what_was_known(repository: ShadowRepository) -> None:
     commit = stored_turn(repository, {b"a": b"1"})
     repository.forget()
@@ -174,6 +201,9 @@ def test_damaged_object_is_stored_again_by_the_next_writer(repository: ShadowRep
     stored_turn(repository, files, "2")
 
     assert repository.read(blob) == files[b"a"]
+    with repository.writer() as writer:
+        writer.blob(files[b"a"])
+        assert writer.pending == 0
     assert ShadowRepository.open(repository.path).read(blob) == files[b"a"]
 
 

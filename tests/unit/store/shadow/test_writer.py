@@ -134,9 +134,7 @@ def test_file_of_wrong_length_is_unstable_and_leaves_nothing(repository: ShadowR
     assert_sound(repository)
 
 
-def test_large_file_that_shrinks_while_read_is_taken_out_of_the_pack(
-    repository: ShadowRepository, tmp_path: Path
-) -> None:
+def test_large_file_of_another_length_is_taken_out_of_the_pack(repository: ShadowRepository, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(13 << 20))
     fd = os.open(path, os.O_RDONLY)
@@ -145,6 +143,9 @@ def test_large_file_that_shrinks_while_read_is_taken_out_of_the_pack(
         with pytest.raises(Unstable):
             writer.file(fd, 14 << 20)
         after = writer.blob(b"after")
+        assert writer.pending == 2
+        with pytest.raises(Unstable):
+            writer.file(fd, 12 << 20)
         assert writer.pending == 2
         writer.finish()
     os.close(fd)
