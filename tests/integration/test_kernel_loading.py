@@ -18,7 +18,7 @@ TRACES = (
     "('builtins', 'io', 'os', 'pathlib', 'threading', 'subprocess', 'signal', 'sys')))"
 )
 SHELL = (
-    "(lambda ip: (sorted(ip.magics_manager.magics['line']), len(ip.ast_transformers), len(ip.configurables), "
+    "(lambda ip: (sorted(ip.magics_manager.magics['line']), len(ip.ast_transformers), [name for c in ip.configurables if (name := type(c).__name__) != 'ExtensionMagics'], "
     "{name: len(found) for name, found in ip.events.callbacks.items()}, sorted(ip.user_ns)))(get_ipython())"
 )
 

@@ -72,6 +72,8 @@ def unload(shell: Any) -> None:
     loaded: _Loaded | None = getattr(shell, _ATTRIBUTE, None)
     try:
         magics.uninstall(shell)
+        # IPython lists every instance of magics there, and never takes one out.
+        shell.configurables[:] = [one for one in shell.configurables if not isinstance(one, magics.RewindMagics)]
         if loaded is not None:
             delattr(shell, _ATTRIBUTE)
             loaded.take_out(shell)
