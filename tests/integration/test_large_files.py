@@ -56,7 +56,8 @@ def test_a_file_of_1_gib_comes_back_in_little_memory(kind: str, workspace: TestW
     assert digest(path) == whole
     assert extra < 150
     if kind == "sparse":
-        assert os.stat(path).st_blocks <= blocks + 64
+        # Holes come back as holes, but for the one piece of 4 MiB that holds something.
+        assert os.stat(path).st_blocks <= blocks + (4 << 20) // 512 + 64
 
 
 def test_a_file_over_the_limit_is_listed_and_left_alone(kernel: TestKernel, workspace: TestWorkspace) -> None:
