@@ -247,3 +247,44 @@ def test_the_real_command_prints_names_that_no_encoding_has(kept, home):
     assert set(paths) == {os.fsdecode(b"b\xff\n\x1b[31m.txt"), "Zürich 🎉"}
     run("restore", "b\\xff\\n\\x1b[31m.txt", "--from", "3", "--as", "plain.txt")
     assert kept.read("plain.txt") == b"1"
+
+
+def test_a_store_of_another_folder_is_looked_at_and_never_poured_into_this_one(kept, shell, tmp_path, monkeypatch):
+    store = shell("status", "--json").data["status"]["store"]
+    other = TestWorkspace(tmp_path / "worktree")
+    other.write({"sales.csv": "of the other worktree"})
+    monkeypatch.chdir(other.root)
+    named = ("--store", store, "--workspace", str(other.root))
+
+    assert shell("cat", "1", "sales.csv", *named).out == "a,b\n1,2\n"
+    ran = shell("to", "1", "--yes", *named, status=3)
+    assert f"belongs to {kept.root}" in ran.err
+    assert other.read("sales.csv") == b"of the other worktree"
+
+    shell("to", "1", "--yes", "--store", store)
+    assert kept.read("sales.csv") == b"a,b\n1,2\n"
+    assert other.read("sales.csv") == b"of the other worktree"
+
+
+def test_a_store_inside_the_workspace_is_found_and_goes_along_with_a_renamed_folder(
+    workspace, home, shell, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(workspace.root)
+    with attached(workspace, home, store_dir="workspace") as book:
+        fill(book, workspace)
+    assert "[2]" in shell("list").out
+
+    os.rename(workspace.root, tmp_path / "renamed")
+    monkeypatch.chdir(tmp_path / "renamed")
+    shell("to", "1", "--yes")
+
+    assert (tmp_path / "renamed" / "sales.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_a_reader_that_has_seen_enough_ends_it_without_complaint(kept):
+    command = f"{sys.executable} -m nbrewind.ui.cli list --json | head -c 1"
+
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
+
+    assert done.stdout == b"{"
+    assert done.stderr == b""

@@ -248,6 +248,14 @@ def doctor(workspace: str, store: str, session: str, as_json: bool) -> None:
     sys.exit(page.exit_status)
 
 
+@cli.command()
+def demo() -> None:
+    """Show it all on scratch data in a real kernel, with hashes before and after."""
+    from nbrewind.ui.demo import run
+
+    sys.exit(run())
+
+
 @cli.command("help")
 @click.argument("command", required=False)
 @click.pass_context
@@ -277,9 +285,9 @@ def main(arguments: list[str] | None = None) -> None:
     except RewindError as error:
         _fail(error, "--json" in words)
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        # The reader has seen enough (`| head`). An ordinary exit would flush into the closed pipe and complain; the
+        # session was given back before.
+        os._exit(0)
     else:
         sys.exit(status if isinstance(status, int) else 0)
 

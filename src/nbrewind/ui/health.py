@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from nbrewind.model import Note
 from nbrewind.session.status import Status
 from nbrewind.ui.page import Page, Tone
@@ -55,6 +57,9 @@ def status_page(status: Status, *, all_rows: bool = False) -> Page:
     free = f", {size(status.free_disk)} free" if status.free_disk else ""
     holder = f", held by {printable(status.holder)}" if status.holder else ""
     page.say(f"Session: {status.session}{holder}{free}", Tone.MUTED)
+    if all_rows:
+        page.say("Settings:", Tone.MUTED)
+        page.list([printable(f"{name} = {value!r}") for name, value in asdict(status.settings).items()], Tone.MUTED)
     return page
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from nbrewind.errors import RewindError, RewindRefused
@@ -180,4 +181,5 @@ def status_data(status: Status) -> dict[str, Any]:
     data["frozen"] = next(iter(_notes([status.frozen] if status.frozen else [])), None)
     data["parked"] = list(status.parked)
     data["disk"] = dict(status.disk)
+    data["settings"] = asdict(status.settings)
     return {"status": data}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from nbrewind.model import EntryKind, FileStep, Note, Operation, OperationKind, RewindPlan, Verdict
+from nbrewind.rewind.evidence import parents
 from nbrewind.rewind.targets import cells
 from nbrewind.rewind.timeline import Timeline
 from nbrewind.session.session import Parked, RewindResult
@@ -97,8 +98,14 @@ def _say_kept(page: Page, plan: RewindPlan, workspace: str, most: int) -> None:
         page.say("Stays as it is:", Tone.MUTED).list(_notes(plan.kept, workspace), Tone.MUTED, most=most)
 
 
-def _notes(notes: Iterable[Note], workspace: str) -> list[str]:
-    return [f"{shown_path(note.subject, workspace)}: {printable(note.reason)}" for note in notes]
+def _notes(notes: Sequence[Note], workspace: str) -> list[str]:
+    """Return one line per note; a folder is left out where something in it is named."""
+    folders = {above for note in notes for above in parents(note.subject)}
+    return [
+        f"{shown_path(note.subject, workspace)}: {printable(note.reason)}"
+        for note in notes
+        if note.subject not in folders
+    ]
 
 
 def _say_steps(page: Page, plan: RewindPlan, workspace: str, most: int) -> None:

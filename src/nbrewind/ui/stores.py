@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nbrewind.errors import StoreError, UsageError
+from nbrewind.errors import RefusalReason, RewindRefused, StoreError, UsageError
 from nbrewind.model import SessionId, Settings
 from nbrewind.session.defaults import Surroundings, make_settings
 from nbrewind.session.session import Session
@@ -31,6 +31,8 @@ def settings_for(workspace: str, store: str, environ: Mapping[str, str]) -> Sett
     around = Surroundings(environ, home, str(here), temp)
     if workspace or store:
         chosen = make_settings(around, workspace=workspace, store_dir=store)
+        if not workspace and (noted := _noted_workspace(chosen)):
+            return make_settings(around, workspace=noted, store_dir=store)
         return chosen if not workspace else _with_own_store(chosen, around, workspace, store)
     # A kernel protects its notebook's folder; a person stands in it, or somewhere below.
     for folder in (here, *here.parents):
@@ -55,17 +57,36 @@ def _has_store(settings: Settings) -> bool:
     return Path(settings.store_dir, "format").is_file()
 
 
+def _noted_workspace(settings: Settings) -> str:
+    """Return the folder that a store was made for; "" where it does not say, or where it went along with its folder."""
+    inside = (settings.store_dir + os.sep).startswith(settings.workspace.rstrip("/") + os.sep)
+    try:
+        noted = Path(settings.store_dir, "workspace").read_bytes()
+    except OSError:
+        return ""
+    return "" if inside else os.fsdecode(noted.removesuffix(b"\n"))
+
+
 def open_session(settings: Settings, session: str, *, to_move: bool) -> Session:
     """Open the session (the newest by default); *to_move* takes it, which a kernel that holds it does not allow.
 
     Raises:
         StoreError: no store, no session, or it cannot be read.
+        RewindRefused: (outside-workspace) the store was made for another folder.
         SessionLocked: a kernel holds it.
     """
     if not _has_store(settings):
         raise StoreError(
             f"Nothing is kept for {settings.workspace}. Nothing changed.",
             hint="Go to the notebook's folder, or name it: --workspace PATH.",
+        )
+    noted = _noted_workspace(settings)
+    if to_move and noted and noted != settings.workspace:
+        # Two working copies look alike; files of one must not be put into the other.
+        raise RewindRefused(
+            RefusalReason.OUTSIDE_WORKSPACE,
+            f"Nothing changed: this store belongs to {noted}, not to {settings.workspace}.",
+            hint="It can be looked at from here: list, show, cat, diff.",
         )
     chosen = _matching(find_store(settings.store_dir), session)
     return Session.open(settings, chosen, readonly=not to_move)

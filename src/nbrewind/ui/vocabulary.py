@@ -33,7 +33,7 @@ _LOOK = frozenset({"json", "all"})
 VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb("list", "list", "the points, newest last", _LOOK),
+        Verb("list", "list", "the points, newest first", _LOOK),
         Verb("back", "back [K]", "preview going back K cells that changed something", GO, 0, 1),
         Verb("to", "to N", 'preview going back to just after [N], to "NAME" or to start', GO, 1, 2),
         Verb("before", "before N", "preview going back to just before [N]", GO, 1, 1),

@@ -147,7 +147,7 @@ class FilesModel:
         kind: OperationKind,
         before: dict[str, FileState],
         *,
-        parent: OperationId | None | str = "head",
+        parent: OperationId | str | None = "head",
         previous: OperationId | None = None,
         undone: OperationId | None = None,
         claim: Claim = Claim.OURS,

@@ -159,7 +159,9 @@ def test_everything_that_stays_is_named_as_a_person_writes_it(book, workspace, o
 
     text = say(book, "to 1 --yes")
 
-    assert "Conflicts, left alone:\n  sales.csv: changed by a cell that is taken back, and by someone else later" in text
+    assert (
+        "Conflicts, left alone:\n  sales.csv: changed by a cell that is taken back, and by someone else later" in text
+    )
     assert "other/eval.jsonl: changed by someone else" in text
     assert workspace.read("other/eval.jsonl") == b"theirs"
 
@@ -252,7 +254,9 @@ def test_restore_brings_one_file_back_and_another_beside(book, workspace):
     assert workspace.exists("raw/1")
 
 
-@pytest.mark.parametrize("name", [b"*", b"[a]", b":(top)x", b"a{1}.csv", b" lead.csv", "Zürich 🎉".encode(), b"b\xff\n.txt"])
+@pytest.mark.parametrize(
+    "name", [b"*", b"[a]", b":(top)x", b"a{1}.csv", b" lead.csv", "Zürich 🎉".encode(), b"b\xff\n.txt"]
+)
 def test_odd_names_can_be_restored_as_they_are_shown(name, book, workspace):
     with book.turn("one"):
         workspace.write({name: "1", b"astar": "1"})
@@ -319,7 +323,9 @@ def test_binary_is_not_poured_into_the_notebook(book, workspace):
 def test_a_name_is_kept_beside_its_cell_and_is_a_target(book, workspace):
     three_cells(book, workspace)
 
-    assert say(book, 'name "the right state"') == 'Named "the right state" (just after [3]). This point is kept for ever.'
+    assert (
+        say(book, 'name "the right state"') == 'Named "the right state" (just after [3]). This point is kept for ever.'
+    )
     assert "★the right state" in say(book, "")
     with book.turn("bad"):
         workspace.write({"sales.csv": "bad"})
