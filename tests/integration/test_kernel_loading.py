@@ -18,7 +18,8 @@ TRACES = (
     "('builtins', 'io', 'os', 'pathlib', 'threading', 'subprocess', 'signal', 'sys')))"
 )
 SHELL = (
-    "(lambda ip: (sorted(ip.magics_manager.magics['line']), len(ip.ast_transformers), [name for c in ip.configurables if (name := type(c).__name__) != 'ExtensionMagics'], "
+    "(lambda ip: (sorted(ip.magics_manager.magics['line']), len(ip.ast_transformers), "
+    "[name for c in ip.configurables if (name := type(c).__name__) != 'ExtensionMagics'], "
     "{name: len(found) for name, found in ip.events.callbacks.items()}, sorted(ip.user_ns)))(get_ipython())"
 )
 
@@ -75,7 +76,10 @@ def test_loading_in_a_cell_with_other_code_starts_with_the_next_cell(plain):
     assert run.status == "ok"
     plain.run("open('a', 'w').write('2')")
 
-    assert plain.value("[(p.kind.value, p.number) for p in __import__('nbrewind').current().points()]")[-1] == ("turn", 2)
+    assert plain.value("[(p.kind.value, p.number) for p in __import__('nbrewind').current().points()]")[-1] == (
+        "turn",
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,9 @@ def test_plain_script_with_turns(workspace, home):
         "s.rewind(s.plan('-1'))\n"
         "print(open('a').read())\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=workspace.root, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=workspace.root, capture_output=True, text=True, timeout=60
+    )
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
@@ -176,7 +182,8 @@ def test_ipython_script_names_points_and_goes_back(workspace, home):
     workspace.write(
         {
             "run.ipy": "%load_ext nbrewind\nopen('a', 'w').write('1')\n%rewind name \"right\"\n"
-            "open('a', 'w').write('2')\n!rm -f b; echo 3 > b\n%rewind to \"right\" --yes\nprint('read', open('a').read())\n"
+            "open('a', 'w').write('2')\n!rm -f b; echo 3 > b\n%rewind to \"right\" --yes\n"
+            "print('read', open('a').read())\n"
         }
     )
     done = subprocess.run(
@@ -189,7 +196,10 @@ def test_ipython_script_names_points_and_goes_back(workspace, home):
 
 def test_terminal_session_goes_back_with_its_prompt(workspace, home):
     lines = ["%load_ext nbrewind", "10", "open('a', 'w').write('1')", "open('a', 'w').write('2')", "%rewind to 3 --yes"]
-    lines += ["print('now', get_ipython().execution_count, open('a').read())", "print('then', get_ipython().execution_count)"]
+    lines += [
+        "print('now', get_ipython().execution_count, open('a').read())",
+        "print('then', get_ipython().execution_count)",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=nocolor"],
         cwd=workspace.root,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nbrewind.errors import RewindError
+from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.session.status import Status
 from nbrewind.ui.wording import count, printable, size
 
@@ -26,7 +27,8 @@ def greeting(status: Status, folder: str) -> list[str]:
     more = [printable(f"{note.subject} {note.reason}.") for note in status.recovered if note.subject]
     if status.focus:
         more.append(f"Covered in part: {printable(status.focus)}.")
-    missing = [note for note in status.not_covered if note.reason not in _ORDINARY]
+    passing = (NOT_COPIED,) if status.first_copy < 1 else ()
+    missing = [note for note in status.not_covered if note.reason not in (*_ORDINARY, *passing)]
     if missing:
         named = ", ".join(f"{printable(note.subject)} ({printable(note.reason)})" for note in missing[:_MOST])
         rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""

@@ -152,8 +152,11 @@ def _state_at_goal(path: str, record: PathRecord, wanted: Tree | None, goal: Ope
     if wanted is None or is_outside(path):
         return told
     found = wanted.lookup(path)
-    # Where a turn touched a path that the tree does not cover, "not in the tree" is no reason to delete it.
-    return told if found is None else found
+    # Where a turn touched a path that the tree does not cover, "not in the tree" is no reason to delete it; and where
+    # the first copy had not reached it, its bytes are those that the turn's journal kept.
+    if found is None or (found.object is None and told is not None and told.object is not None):
+        return told
+    return found
 
 
 def _draft_rest(draft: Draft, evidence: Evidence, goal: Operation, records: Records, options: PlanOptions) -> None:

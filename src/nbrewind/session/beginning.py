@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 from nbrewind.capture import hook
@@ -48,7 +49,6 @@ class Beginning(Capturing):
         shell = self._parts.shell
         self._first_number = shell.next_number() if shell is not None else 1
         with self._mutex, hook.suspended():
-            sweep_images(self._parts.paths)
             is_known = self._parts.tracker.address is not None
             if is_known and self._is_large():
                 self._worker.submit(self._begin_in_background)
@@ -74,6 +74,8 @@ class Beginning(Capturing):
             if captured is Captured.LOGGED and reading.interrupted:
                 where = f"[{reading.header.number}]" if reading.header.number is not None else "a cell"
                 self._found += (Note(where, "was interrupted when its kernel ended; it can be taken back"),)
+        with suppress(OSError):
+            sweep_images(parts.paths)
         if parts.tracker.address is not None:
             self._capture_span()
 

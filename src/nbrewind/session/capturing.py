@@ -47,6 +47,7 @@ _INLINE_CODE = 4 << 10
 _INLINE_OUTPUTS = 8 << 10
 _INLINE_CHANGES = 64
 _SECRET_LIMIT = 1 << 16
+_LATELY = "the last cell"
 
 
 class Captured(Enum):
@@ -161,7 +162,6 @@ class Capturing(Looking):
         if not is_turn and span.empty and not tracker.changed(scan):
             self._copying = False
             return Captured.NOTHING
-        self._require_room()
         with self._parts.gc.try_shared() as trusted:
             self._heed_generation()
             with repository.writer(trust=trusted) as writer:
@@ -200,6 +200,8 @@ class Capturing(Looking):
                 if not is_turn and self._open is not None:
                     # A cell began before this was done: what it changes must not be taken for somebody else's.
                     return Captured.NOTHING
+                if writer.pending:
+                    self._require_room()
                 writer.finish()
             notes = (*snapshot.skipped, *outside.notes)
             judged = judged._replace(turn_changes=rows, external_changes=later)
@@ -353,7 +355,9 @@ class Capturing(Looking):
     def _degrade(self, reason: str, number: int | None = None) -> None:
         """Say that protection is off since this turn; the first one that was not saved counts."""
         known = self._health.not_protected
-        since = known.subject if known is not None else (f"[{number}]" if number is not None else "now")
+        since = known.subject if known is not None else _LATELY
+        if since == _LATELY and number is not None:
+            since = f"[{number}]"
         self._health.not_protected = Note(since, reason)
 
     def _freeze(self, error: InconsistentState) -> None:

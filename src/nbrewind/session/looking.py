@@ -116,19 +116,23 @@ class Looking(Core):
     # -- single paths ---------------------------------------------------------------------------------------------
 
     def names_of(self, path: str) -> tuple[str, ...]:
-        """Return what *path*, as a person types it, can mean in manifests: beside the cell first, then the workspace.
+        """Return what *path*, as a person types it, can mean in manifests: from the present folder, then the workspace.
 
-        Inside the workspace names are relative to it, outside they are absolute.
+        Inside the workspace names are relative to it, outside they are absolute. A present folder outside of the
+        workspace (the command line, with `--workspace`) comes last.
         """
         typed = os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111
         found: list[str] = []
-        for base in (_cwd(), self.workspace):
+        bases = (_cwd(), self.workspace)
+        if self._parts.coverage.within(os.path.realpath(bases[0])) is None:
+            bases = (self.workspace, bases[0])
+        for base in bases:
             full = posixpath.normpath(posixpath.join(base, typed))
             real = posixpath.join(os.path.realpath(posixpath.dirname(full)), posixpath.basename(full))
             for candidate in (real, full):
                 inside = self._parts.coverage.within(candidate)
                 name = candidate if inside is None else inside
-                if name not in found and (inside is not None or posixpath.isabs(typed) or base == _cwd()):
+                if name not in found:
                     found.append(name)
         return tuple(found)
 
