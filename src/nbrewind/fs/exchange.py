@@ -91,11 +91,10 @@ def _native_noreplace(src: str, dst: str, *, src_dir_fd: int | None, dst_dir_fd:
 
 
 def _exchange_by_hand(a: str, b: str, a_fd: int | None, b_fd: int | None) -> None:
-    os.stat(b, dir_fd=b_fd, follow_symlinks=False)  # both must exist before the first step
+    modes = [os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode for name, fd in ((a, a_fd), (b, b_fd))]
     third = os.path.join(os.path.dirname(a), temporary_name())
-    linked = not stat.S_ISDIR(os.stat(a, dir_fd=a_fd, follow_symlinks=False).st_mode)
-    if linked and stat.S_ISDIR(os.stat(b, dir_fd=b_fd, follow_symlinks=False).st_mode):
-        linked = False  # a directory cannot be renamed over a file
+    # Only a file can have a second name, and only a file can be renamed over it.
+    linked = not any(stat.S_ISDIR(mode) for mode in modes)
     if linked:
         try:
             link(a, third, src_dir_fd=a_fd, dst_dir_fd=a_fd)

@@ -96,9 +96,12 @@ class FileLock:
         return _holder_text(self.path)
 
     def _open(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         with _registry:
-            self._fd = mutate("create", self.path, os.open, self.path, flags, 0o600)
+            try:
+                self._fd = os.open(self.path, flags)
+            except FileNotFoundError:
+                self._fd = mutate("create", self.path, os.open, self.path, flags | os.O_CREAT, 0o600)
             _held.add(self)
             try:
                 set_exact_mode(self._fd, 0o600)

@@ -146,7 +146,8 @@ def open_store(root: str, *, workspace: str = "") -> StorePaths:
             _tighten(root)
         else:
             _create(paths, workspace)
-        fs.make_directory(paths.sessions)
+        if not os.path.isdir(paths.sessions):
+            fs.make_directory(paths.sessions)
         # The mode bits do not say that a file system is mounted read-only; nothing is written to find out.
         if not os.access(root, os.W_OK | os.X_OK) or not os.access(paths.sessions, os.W_OK | os.X_OK):
             raise StoreReadOnly(f"The store {root} cannot be written.")

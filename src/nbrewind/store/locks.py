@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import time
@@ -71,7 +72,10 @@ class SessionLock:
     def _note(self, holder: str) -> None:
         try:
             self._lock.write_holder(holder)
-        except BaseException:
+        except BaseException as error:
+            # A full disk costs the name, not the session: it may have a rewind to roll back.
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return
             self._lock.release()
             raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import time
@@ -67,7 +68,7 @@ class OperationLog:
     Layout: a header frame, then one frame for each operation (see `frames`); frames are only ever added.
     Invariant: an operation is in the log exactly when its frame is whole. Appending it is the commit point.
     Crash rule: a death inside `append` leaves a torn tail, which no reader takes for an operation; the next `open`
-    copies it aside to `log.torn-<n>` and cuts it. Damage that a frame follows is never cut.
+    copies it aside to `log.torn-<n>` and cuts it (on a full disk it stays). Damage that a frame follows is never cut.
     A failed write is cut back. A failed flush is not: the frame may or may not be on the disk, so the log refuses all
     further use and the next `open` finds out.
     """
@@ -280,8 +281,7 @@ def _opened(paths: SessionPaths, file: fs.AppendFile, session: SessionId) -> Log
         raise StoreError(f"The log {paths.log} belongs to the session {owner}, not {session}.")
     if reading.header is not None and reading.header.format > _LOG_FORMAT:
         raise StoreError(f"The log {paths.log} was written by a later version.", hint="Upgrade nbrewind.")
-    if reading.torn_at is not None:
-        _set_aside(paths.log, data[reading.torn_at :])
+    if reading.torn_at is not None and _set_aside(paths.log, data[reading.torn_at :]):
         file.cut(reading.torn_at)
     if reading.salt:
         return reading
@@ -289,16 +289,24 @@ def _opened(paths: SessionPaths, file: fs.AppendFile, session: SessionId) -> Log
     return LogReading(header, (), reading.damaged, None, file.size, salt, reading.next_seq)
 
 
-def _set_aside(log: str, tail: bytes) -> None:
-    """Keep *tail* beside the log: should it be rot and not a torn write, its bytes are all there is."""
+def _set_aside(log: str, tail: bytes) -> bool:
+    """Keep *tail* beside the log: should it be rot and not a torn write, its bytes are all there is.
+
+    Return False on a full disk. The tail then stays where it is and frames follow it, which readers manage: nothing
+    must keep a session from being opened that has a rewind to roll back.
+    """
     number = 1
     while True:
         try:
             # Flushed before the caller cuts, so that the bytes are always in one of the two files.
             fs.write_new(f"{log}.torn-{number}", tail, sync=True)
-            return
+            return True
         except FileExistsError:
             number += 1
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return False
+            raise
 
 
 def _begun(file: fs.AppendFile, session: SessionId) -> tuple[LogHeader, bytes]:

@@ -116,11 +116,13 @@ def test_reserving_room_does_not_make_the_file_longer(tmp_path: Path) -> None:
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "log").symlink_to("elsewhere")
-
     with pytest.raises(OSError):
         fs.AppendFile(tmp_path / "log")
-
     assert not (tmp_path / "elsewhere").exists()
+
+    (tmp_path / "elsewhere").write_text("")
+    with pytest.raises(OSError):
+        fs.AppendFile(tmp_path / "log")
 
 
 def test_every_append_is_one_call(tmp_path: Path) -> None:

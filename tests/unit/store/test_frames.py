@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from nbrewind.store import frames
 from nbrewind.store.frames import Damage, Frame, Torn, encode_frame, read_frames
-from nbrewind.store.payload import MAX_CONTENT, NEEDS_ZSTANDARD
+from nbrewind.store.payload import MAX_CONTENT, NEEDS_ZSTANDARD, pack
 
 SALT = b"saltsalt"
 LINES = [b'{"number": %d, "text": "%s"}\n' % (number, b"abc" * number) for number in range(5)]
@@ -61,6 +61,12 @@ def test_an_empty_file_holds_nothing() -> None:
 def test_any_zstd_reader_sees_the_lines(whole: bytes) -> None:
     with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(whole), read_across_frames=True) as reader:
         assert reader.read() == b"".join(LINES)
+
+
+def test_other_readers_notice_damage_in_compressed_text_too() -> None:
+    _, payload = pack(LINES[4])
+
+    assert zstandard.get_frame_parameters(payload).has_checksum
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
@@ -165,6 +171,7 @@ def test_a_whole_file_stored_inside_a_payload_is_never_read_as_frames() -> None:
 
     assert _contents(data) == [inner]
     assert _contents(bytes(damaged)) == []
+    assert [(loss.offset, loss.length) for loss in _losses(bytes(damaged))] == [(0, len(data))]
 
 
 @given(st.binary(max_size=400))

@@ -61,10 +61,21 @@ def test_an_error_at_any_call_leaves_the_session_free(store: StorePaths) -> None
     for point in range(5):
         paths = store.session(new_session_id())
         lock = SessionLock(paths)
-        with installed(ErrorAt(point, errno.ENOSPC)), pytest.raises(StoreError):
+        with installed(ErrorAt(point, errno.EIO)), pytest.raises(StoreError):
             lock.acquire("me")
         assert not lock.held
         SessionLock(paths).acquire("me")
+
+
+def test_a_full_disk_costs_the_holder_s_name_and_not_the_session(session: SessionPaths) -> None:
+    SessionLock(session).acquire("an earlier one")
+    os.rename(session.lock, session.lock + "-gone")
+    open(session.lock, "w").close()
+
+    with installed(ErrorAt(0, errno.ENOSPC, calls={"write"})):
+        SessionLock(session).acquire("me")
+
+    assert is_held(session) == "another kernel"
 
 
 def test_those_who_look_never_make_the_one_who_takes_it_fail(session: SessionPaths) -> None:

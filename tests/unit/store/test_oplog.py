@@ -15,9 +15,11 @@ import zstandard
 
 from nbrewind.errors import InconsistentState, StoreError
 from nbrewind.model import Checkpoint, Operation, OperationId, OperationKind, SessionId, Turn
-from nbrewind.store.frames import Damage, read_frames
-from nbrewind.store.layout import SessionPaths
-from nbrewind.store.oplog import OperationLog, read_log
+from nbrewind.store.codec import dump_operation
+from nbrewind.store.frames import Damage, Frame, encode_frame, read_frames
+from nbrewind.store.layout import SessionPaths, open_store
+from nbrewind.store.locks import SessionLock
+from nbrewind.store.oplog import OPERATION, OperationLog, read_log
 from nbrewind.store.payload import NEEDS_ZSTANDARD
 from tests.faults import (
     ALLOCATING,
@@ -236,6 +238,20 @@ def test_a_file_that_is_no_log_is_kept_aside_and_a_log_begun(paths: SessionPaths
     assert seqs(paths) == [0]
     aside = Path(paths.log + ".torn-1")
     assert (aside.read_bytes() if aside.exists() else b"") == content
+
+
+def test_an_operation_in_the_frame_of_another_is_damage(paths: SessionPaths) -> None:
+    data = written(paths, 1)
+    header = next(read_frames(data))
+    assert isinstance(header, Frame)
+    line = dump_operation(operation(7))
+    swapped = encode_frame(line, salt=header.salt, offset=len(data), kind=OPERATION, ordinal=1, ids=("op-1", "", ""))
+    Path(paths.log).write_bytes(data + swapped)
+
+    reading = read_log(paths.log)
+
+    assert [one.seq for one in reading.operations] == [0]
+    assert [damage.id for damage in reading.damaged] == ["op-1"]
 
 
 def test_an_operation_of_a_kind_that_is_not_known_is_damage_of_that_one(paths: SessionPaths) -> None:
@@ -490,6 +506,30 @@ def test_room_is_missed_before_the_commit_point_and_not_at_it(paths: SessionPath
     assert seqs(paths) == [0, 1]
 
 
+@pytest.mark.parametrize("torn", [1, 20, 60, 150])
+def test_a_full_disk_does_not_keep_a_session_from_being_opened(tmp_path: Path, torn: int) -> None:
+    store = open_store(str(tmp_path / "store"))
+    paths = store.session(SESSION)
+    data = written(paths, 2)
+    last = list(read_frames(data))[-1].offset
+    Path(paths.log).write_bytes(data[: last + torn])
+    Path(paths.lock).write_text("an earlier one")
+
+    with installed(ErrorAt(0, errno.ENOSPC, forever=True, calls=ALLOCATING)):
+        open_store(store.root)
+        lock = SessionLock(paths)
+        lock.acquire("me")
+        log = OperationLog.open(paths, SESSION)
+
+    assert [one.seq for one in log.operations] == [0]
+    log.append(operation(1))
+    log.append(operation(2))
+    log.close()
+    lock.release()
+    assert seqs(paths) == [0, 1, 2]
+    assert [(one.offset, one.length) for one in read_log(paths.log).damaged] == [(last, torn)]
+
+
 # --- without zstandard ------------------------------------------------------------------------------------------------
 
 
@@ -522,3 +562,38 @@ def test_without_zstandard_a_log_is_written_and_read_and_compressed_frames_are_n
     ]
     # With the package again, all of it is there.
     assert seqs(paths) == [0, 1, 2]
+
+
+# --- order of flushes -------------------------------------------------------------------------------------------------
+
+
+def test_a_new_log_is_flushed_with_the_names_that_lead_to_it(paths: SessionPaths) -> None:
+    calls = calls_of(lambda: OperationLog.open(paths, SESSION))
+
+    flushed = [call.target for call in calls if call.name in ("fsync", "fdatasync")]
+    assert flushed == [paths.log, paths.root, os.path.dirname(paths.root)]
+    assert calls[-3].name == "fdatasync"
+
+
+def test_a_torn_tail_is_flushed_aside_before_it_is_cut(paths: SessionPaths) -> None:
+    Path(paths.log).write_bytes(written(paths, 2)[:-3])
+
+    calls = calls_of(lambda: OperationLog.open(paths, SESSION))
+
+    aside = f"{paths.log}.torn-1"
+    assert [(call.name, call.target) for call in calls if call.name != "create"] == [
+        ("write", aside),
+        ("fsync", aside),
+        ("fsync", paths.root),
+        ("truncate", paths.log),
+    ]
+
+
+def test_an_append_is_one_write_and_one_flush(paths: SessionPaths) -> None:
+    written(paths, 1)
+    log = OperationLog.open(paths, SESSION)
+
+    calls = calls_of(lambda: log.append(operation(1)))
+
+    assert [call.name for call in calls] == ["write", "fdatasync"]
+    log.close()
