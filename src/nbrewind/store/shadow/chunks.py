@@ -33,6 +33,7 @@ __all__ = [
     "CHUNK",
     "LARGE",
     "ZEROS",
+    "ZSTD_MAGIC",
     "Chunk",
     "Pointer",
     "chunk_digest",
@@ -51,7 +52,7 @@ ZEROS = bytes(CHUNK)
 
 _MAGIC = "nbrewind-chunks 1"
 _RAW, _ZSTD = b"\0", b"\1"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WORTH = 0.97
 _LARGEST_TEXT = 256 << 20
 
@@ -151,7 +152,7 @@ def unpacked_text(blob: bytes) -> bytes:
         DamagedObject: The blob is broken.
         StoreError: It needs zstandard, which is not installed.
     """
-    if blob[:4] != _ZSTD_MAGIC:
+    if blob[:4] != ZSTD_MAGIC:
         return blob
     return _inflate(blob, _LARGEST_TEXT)
 

@@ -57,8 +57,9 @@ _ATTRIBUTES = f"""\
 * -text -eol -filter -ident -working-tree-encoding -crlf -export-subst
 # Pieces of large files, and what has zstd inside: no delta makes these smaller, and looking for one takes for ever.
 [0-9][0-9][0-9][0-9][0-9][0-9] -delta
-{STORED_NAME} -delta
+{STORED_NAME}* -delta
 """
+# The star: git takes a listed name with the end of its line.
 
 _FILES = {
     "config": CONFIG,

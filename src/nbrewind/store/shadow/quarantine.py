@@ -14,6 +14,7 @@ from nbrewind import fs
 from nbrewind.errors import StoreError
 from nbrewind.model import ObjectId
 from nbrewind.store.shadow import incoming
+from nbrewind.store.shadow.chunks import ZSTD_MAGIC
 from nbrewind.store.shadow.git import GitRunner
 from nbrewind.store.shadow.layout import STORED_NAME
 from nbrewind.store.shadow.pack import Pack
@@ -24,6 +25,7 @@ __all__ = ["Quarantine"]
 
 _PACK = ("pack-objects", "-q", "--delta-base-offset", "--threads=1", "--window=10", "--depth=20")
 _WINDOW_READ = 64
+_LARGE_PACK = 64 << 20
 
 
 class Quarantine:
@@ -62,16 +64,16 @@ class Quarantine:
         Raises:
             StoreError: git failed.
         """
-        lines: list[str] = []
-        seen: set[bytes] = set()
+        listed: dict[bytes, bool] = {}
         for pack in packs:
             with open(pack.path + ".pack", "rb", buffering=0) as file:
+                large = os.fstat(file.fileno()).st_size > _LARGE_PACK
                 for position in range(pack.index.count):
-                    name = pack.index.name(position)
-                    if name not in seen:
-                        seen.add(name)
-                        plain = _stands_stored(os.pread(file.fileno(), _WINDOW_READ, pack.index.offset(position)))
-                        lines.append(f"{name.hex()} {STORED_NAME}\n" if plain else f"{name.hex()}\n")
+                    head = os.pread(file.fileno(), _WINDOW_READ, pack.index.offset(position))
+                    listed.setdefault(pack.index.name(position), _is_hopeless(head, large=large))
+        lines = [
+            f"{name.hex()} {STORED_NAME}\n" if hopeless else f"{name.hex()}\n" for name, hopeless in listed.items()
+        ]
         return self._run([], "".join(lines), timeout)
 
     def pack_reachable(self, roots: Collection[ObjectId], *, timeout: float | None = None) -> Pack:
@@ -134,11 +136,17 @@ def _quoted(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def _stands_stored(head: bytes) -> bool:
-    """Return whether the entry that begins with *head* is no delta and was not compressed by git."""
+def _is_hopeless(head: bytes, *, large: bool) -> bool:
+    """Return whether no delta should be looked for, for the entry that begins with *head* in a *large* pack or not.
+
+    So it is for what has zstd inside, and for incompressible data by the gigabyte, where looking would take minutes.
+    """
     at = 0
     while at < len(head) and head[at] & 0x80:
         at += 1
     kind = (head[0] >> 4) & 7 if head else 0
-    # After the two bytes of zlib: the lowest three bits of a stored block are 0 or 1 (the last one).
-    return kind < 5 and len(head) > at + 3 and head[at + 3] & 6 == 0
+    # After the two bytes of zlib: bits 1 and 2 of a stored block are 0, and its data begin five bytes later.
+    if kind > 4 or len(head) <= at + 3 or head[at + 3] & 6:
+        return False
+    data = head[at + 8 :]
+    return large or data.startswith((ZSTD_MAGIC, b"\1" + ZSTD_MAGIC))

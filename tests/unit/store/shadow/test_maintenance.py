@@ -27,6 +27,7 @@ from tests.unit.store.shadow.shadows import (
     git,
     pack_names,
     state_of,
+    stored_file,
     stored_turn,
     whole,
 )
@@ -135,6 +136,33 @@ def test_chunks_are_not_tried_as_deltas(repository: ShadowRepository, tmp_path: 
     assert whole(repository, stored) == path.read_bytes()
     repository.verify_content(state_of(stored))
     assert_all(repository, expected)
+
+
+def test_small_change_in_an_incompressible_chunk_becomes_a_delta(repository: ShadowRepository, tmp_path: Path) -> None:
+    path = tmp_path / "big"
+    data = bytearray(os.urandom(9 << 20))
+    found = []
+    for number in range(4):
+        data[number * 1000] ^= 1
+        path.write_bytes(data)
+        found.append((stored_file(repository, path), bytes(data)))
+    before = count_objects(repository).size
+    repack(repository, GitRunner(repository.path))
+
+    after = count_objects(repository)
+    assert (before > 20 << 20, after.size < 10 << 20, after.packs) == (True, True, 1)
+    assert all(whole(repository, stored) == content for stored, content in found)
+
+
+def test_no_delta_is_looked_for_where_zstd_is_inside(repository: ShadowRepository) -> None:
+    start = os.urandom(20_000).hex().encode()
+    for number in range(4):
+        with repository.writer() as writer:
+            writer.zblob(start + b"%d" % number)
+            writer.finish()
+    repack(repository, GitRunner(repository.path))
+    (pack,) = repository.packs.packs()
+    assert b"chain length" not in git(repository, "verify-pack", "-v", pack.path + ".idx")
 
 
 def test_two_maintainers_do_not_meet(repository: ShadowRepository) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import threading
@@ -186,6 +187,33 @@ def test_flipped_bit_anywhere_in_a_pack_never_gives_wrong_bytes(repository: Shad
             assert check_packs(reader) != ()
         flip(pack, at)
     assert files_of(ShadowRepository.open(repository.path), commit) == files
+
+
+def test_flipped_bit_anywhere_in_an_index_never_gives_wrong_bytes(repository: ShadowRepository) -> None:
+    files = {b"%d" % number: b"%d" % number * 10 for number in range(20)}
+    commit = stored_turn(repository, files)
+    index = next(f"{repository.packs.path}/{name}" for name in pack_names(repository) if name.endswith(".idx"))
+    for at in range(8, os.stat(index).st_size - 40, 3):
+        flip(index, at)
+        reader = ShadowRepository.open(repository.path)
+        with contextlib.suppress(DamagedObject, MissingObject):
+            assert files_of(reader, commit) == files
+        assert check_packs(reader, objects=False) != ()
+        flip(index, at)
+
+
+def test_index_that_points_at_another_object_never_gives_its_bytes(repository: ShadowRepository) -> None:
+    with repository.writer() as writer:
+        oids = [writer.blob(b"one"), writer.blob(b"two")]
+        writer.finish()
+    path = Path(repository.packs.packs()[0].path + ".idx")
+    data = path.read_bytes()
+    offsets = len(data) - 40 - 8
+    path.write_bytes(data[:offsets] + data[offsets + 4 : offsets + 8] + data[offsets : offsets + 4] + data[-40:])
+    reader = ShadowRepository.open(repository.path)
+    for oid in oids:
+        with pytest.raises(DamagedObject):
+            reader.read(oid)
 
 
 def test_damaged_object_is_stored_again_by_the_next_writer(repository: ShadowRepository) -> None:
