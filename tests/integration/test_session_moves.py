@@ -412,3 +412,45 @@ def test_deleting_many_files_that_no_cell_made_needs_force(session, workspace):
     with pytest.raises(RewindRefused) as refused:
         session.rewind(plan)
     assert refused.value.reason.value == "needs-force" and workspace.exists("f0")
+
+
+def test_only_every_nth_cell_is_a_point(workspace, settings):
+    session = Session.attach(dataclasses.replace(settings, every_n_turns=2))
+    for number in range(1, 5):
+        session.begin_turn(TurnStart(code=str(number), number=number))
+        put(workspace, "n", str(number))
+        session.end_turn(TurnEnd())
+
+    assert [op.turn.number for op in session.operations if op.turn] == [2, 4]
+    session.rewind(session.plan("2"))
+    assert workspace.read("n") == b"2"
+    session.close()
+
+
+def test_with_named_turns_only_what_is_asked_for_is_a_point(workspace, settings):
+    session = Session.attach(dataclasses.replace(settings, turns="named"))
+    session.begin_turn(TurnStart(code="cell", number=1))
+    put(workspace, "n", "1")
+    session.end_turn(TurnEnd())
+    session.name("here")
+    with session.turn("asked for"):
+        put(workspace, "n", "2")
+
+    assert [op.kind.value for op in session.operations] == ["attach", "external", "name", "turn"]
+    session.rewind(session.plan('"here"'))
+    assert workspace.read("n") == b"1"
+    session.close()
+
+
+def test_without_git_anchor_points_hold_no_files(workspace, settings):
+    session = Session.attach(dataclasses.replace(settings, git_anchor=False))
+    with session.turn("one"):
+        put(workspace, "n", "1")
+
+    assert all(op.checkpoint.files is None for op in session.operations)
+    with pytest.raises(RewindRefused) as refused:
+        session.plan("start")
+    assert refused.value.reason.value == "no-file-snapshot"
+    session.rewind(session.plan("start", PlanOptions(only=("outputs",))))
+    assert workspace.read("n") == b"1"
+    session.close()

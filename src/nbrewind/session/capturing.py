@@ -1,92 +1,30 @@
-"""Capturing: from the record of a span and a scan to objects, a manifest and a frame of the log."""
+"""Capturing: which span comes next, and what happens when it cannot be kept."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
 from typing import Any
 
-from nbrewind.capture.attribution import Attribution, attribute
+from nbrewind.capture.attribution import Attribution
 from nbrewind.capture.span import JournalHeader, SpanKind, SpanRecord
-from nbrewind.errors import InconsistentState, RewindError, StoreError
-from nbrewind.model import (
-    Change,
-    FilesAddress,
-    Note,
-    ObjectId,
-    Operation,
-    OperationId,
-    OperationKind,
-    Turn,
-    TurnStatus,
-    Verdict,
-)
-from nbrewind.resources.files.side import NOT_COPIED
-from nbrewind.resources.files.snapshot import Snapshot
+from nbrewind.errors import InconsistentState, RewindError
+from nbrewind.model import Note, Verdict
 from nbrewind.session.core import LOGGER
-from nbrewind.session.judgement import with_conflicts, with_links
-from nbrewind.session.looking import Looking
-from nbrewind.session.neighbours import Neighbours
-from nbrewind.session.outside import Keeper, before_images, outside_changes
-from nbrewind.session.redaction import redacted, secret_values
-from nbrewind.session.roots import COPY, roots_of
-from nbrewind.session.turns import TurnStart
-from nbrewind.store.codec import to_json
+from nbrewind.session.keeping import Captured, Keeping, inline
 from nbrewind.store.layout import new_operation_id
-from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["Captured", "Capturing"]
 
-_INLINE_CODE = 4 << 10
-_INLINE_OUTPUTS = 8 << 10
-_INLINE_CHANGES = 64
-_SECRET_LIMIT = 1 << 16
-_LATELY = "the last cell"
 
-
-class Captured(Enum):
-    """What a capture came to."""
-
-    LOGGED = "logged"
-    NOTHING = "nothing"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Code and outputs of a turn as they go into the log, and the objects that hold the rest."""
-
-    code: str
-    outputs: str
-    code_at: ObjectId | None = None
-    outputs_at: ObjectId | None = None
-
-
-class Capturing(Looking):
-    """Turns the records of spans into operations. All of it runs under the session's mutex.
-
-    Order: objects durable → frame in the log → tracker adopts → journal and raw copies removed. A death in between
-    leaves the journal, from which the next attach makes the same operation.
-    """
+class Capturing(Keeping):
+    """Takes span after span from the recorder. A span whose capture failed stays until the next try."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._started: dict[OperationId, TurnStart] = {}
-        self._late: dict[OperationId, Note] = {}
         self._taken: SpanRecord | None = None
-        self._copying = False
-        self._open: TurnStart | None = None
         # Opening a turn and taking what stood before it exclude each other; nothing slow happens under it.
         self._edge = threading.Lock()
-        self._neighbours = Neighbours(self._parts.store, self.id)
-
-    # -- what the barrier calls -----------------------------------------------------------------------------------
 
     def _capture_span(self, deadline: float | None = None) -> Captured:
         """Take the oldest span that the recorder has, or the one whose capture failed, and bring it into the log.
@@ -136,7 +74,7 @@ class Capturing(Looking):
         reason = self._health.not_protected or Note("", "it could not be saved")
         try:
             nothing = Attribution((), (), (Note("", reason.reason),), Verdict.PARTIAL)
-            self._log_turn(span, None, nothing, _inline(span), ())
+            self._log_turn(span, None, nothing, inline(span), ())
         except (RewindError, OSError):
             # Its journal stays: the next attach makes the operation from it.
             LOGGER.debug("A turn is in its journal only.", exc_info=True)
@@ -152,221 +90,6 @@ class Capturing(Looking):
                 self._parts.recorder.saved(span)
             except OSError:
                 LOGGER.debug("A journal could not be removed; the next attach will.", exc_info=True)
-
-    # -- one span -------------------------------------------------------------------------------------------------
-
-    def _log_span(self, span: SpanRecord, started: TurnStart | None, deadline: float | None) -> Captured:
-        tracker, repository = self._parts.tracker, self._parts.repository
-        is_turn = span.header.kind is SpanKind.TURN
-        scan = tracker.scan(force=span.forced())
-        if not is_turn and span.empty and not tracker.changed(scan):
-            self._copying = False
-            return Captured.NOTHING
-        with self._parts.gc.try_shared() as trusted:
-            self._heed_generation()
-            with repository.writer(trust=trusted) as writer:
-                keeper = Keeper(writer)
-                outside = outside_changes(span, keeper, self._parts.coverage, self.settings)
-                images = before_images(span, keeper)
-                texts = self._texts(span, writer)
-                snapshot = tracker.snapshot(
-                    writer,
-                    scan,
-                    operation_id=span.header.operation_id,
-                    label=span.header.code.split("\n", 1)[0],
-                    force=span.forced(),
-                    before_images=images,
-                    extra=keeper.blobs,
-                    extra_trees=keeper.trees,
-                    deadline=deadline,
-                    trailers={"Session": self.id, "Parent": self.head or "none"},
-                )
-                overlap = self._neighbours.since(span.started_ns)
-                judged = attribute(
-                    span,
-                    snapshot.changes,
-                    snapshot.ctimes,
-                    others_overlapped=overlap.overlapped,
-                    other_claims=overlap.claims,
-                )
-                judged = with_conflicts(with_links(judged, snapshot.links))
-                rows = (*judged.turn_changes, *outside.rows)
-                later = judged.external_changes if is_turn else (*judged.external_changes, *outside.rows)
-                stored = {
-                    name: writer.zblob(to_json(found).encode("ascii"))
-                    for name, found in (("turn", rows), ("later", later))
-                    if len(found) > _INLINE_CHANGES
-                }
-                if not is_turn and self._open is not None:
-                    # A cell began before this was done: what it changes must not be taken for somebody else's.
-                    return Captured.NOTHING
-                if writer.pending:
-                    self._require_room()
-                writer.finish()
-            notes = (*snapshot.skipped, *outside.notes)
-            judged = judged._replace(turn_changes=rows, external_changes=later)
-            return self._log_all(span, started, snapshot, judged, texts, stored, notes)
-
-    def _log_all(
-        self,
-        span: SpanRecord,
-        started: TurnStart | None,
-        snapshot: Snapshot,
-        judged: Attribution,
-        texts: Texts,
-        stored: dict[str, ObjectId],
-        notes: tuple[Note, ...],
-    ) -> Captured:
-        """Append the operations of a span whose objects are durable; the tracker believes them only then."""
-        files = snapshot.address or self._files_in_force()
-        logged: list[Operation] = []
-        is_turn = span.header.kind is SpanKind.TURN
-        had_effect = bool(judged.turn_changes) or not span.empty
-        if is_turn and not (started is not None and started.only_if_effect and not had_effect):
-            logged.append(self._log_turn(span, files, judged, texts, notes, stored.get("turn")))
-        if judged.external_changes:
-            operation_id = None if is_turn else span.header.operation_id
-            logged.append(self._log_external(files, judged.external_changes, stored.get("later"), operation_id))
-        # Without progress what is missing is beyond the budget of the first copy, and stays so.
-        self._copying = snapshot.address is not None and any(note.reason == NOT_COPIED for note in snapshot.skipped)
-        if snapshot.address is not None:
-            self._parts.tracker.adopt(snapshot)
-            if not logged:
-                self._name_copy(snapshot.address)
-        for operation in logged:
-            self._name_roots(operation)
-        return Captured.LOGGED if logged else Captured.NOTHING
-
-    def _log_turn(
-        self,
-        span: SpanRecord,
-        files: FilesAddress | None,
-        judged: Attribution,
-        texts: Texts,
-        notes: tuple[Note, ...],
-        changes_at: ObjectId | None = None,
-    ) -> Operation:
-        header, outcome = span.header, span.outcome
-        late = self._late.get(header.operation_id)
-        reasons = tuple(dict.fromkeys((*judged.reasons, *notes, *((late,) if late else ()))))
-        turn = Turn(
-            code=texts.code,
-            number=header.number,
-            cell_id=header.cell_id,
-            status=outcome.status if outcome else TurnStatus.INTERRUPTED,
-            error=outcome.error if outcome else "the kernel ended in the middle of it",
-            started=header.started,
-            ended=outcome.ended if outcome else 0.0,
-            outputs=texts.outputs,
-            code_at=texts.code_at,
-            outputs_at=texts.outputs_at,
-            ran=span.ran,
-            verdict=Verdict.PARTIAL if reasons else judged.verdict,
-            reasons=reasons,
-        )
-        operation = self._append(
-            OperationKind.TURN,
-            files=files,
-            operation_id=header.operation_id,
-            turn=turn,
-            changes=() if changes_at else judged.turn_changes,
-            changes_at=changes_at,
-            change_count=len(judged.turn_changes),
-        )
-        if self._parts.shell is not None:
-            self._parts.shell.expire()
-        return operation
-
-    def _log_external(
-        self,
-        files: FilesAddress | None,
-        changes: tuple[Change, ...],
-        changes_at: ObjectId | None,
-        operation_id: OperationId | None = None,
-    ) -> Operation:
-        return self._append(
-            OperationKind.EXTERNAL,
-            files=files,
-            operation_id=operation_id,
-            changes=() if changes_at else changes,
-            changes_at=changes_at,
-            change_count=len(changes),
-        )
-
-    # -- parts ----------------------------------------------------------------------------------------------------
-
-    def _files_in_force(self) -> FilesAddress | None:
-        return self._parts.tracker.address if self.settings.git_anchor else None
-
-    def _texts(self, span: SpanRecord, writer: PackWriter) -> Texts:
-        """Return code and outputs for the log; long ones become objects, values of touched secrets are taken out."""
-        whole = _inline(span)
-        values = secret_values(self._secret_contents(span))
-        code, outputs = redacted(whole.code, values), redacted(whole.outputs, values)
-        code_at = outputs_at = None
-        if len(code) > _INLINE_CODE:
-            code_at = writer.zblob(code.encode("utf-8", "surrogatepass"))
-            code = code[:_INLINE_CODE]
-        if len(outputs) > _INLINE_OUTPUTS:
-            outputs_at = writer.zblob(outputs.encode("utf-8", "surrogatepass"))
-            outputs = "[]"
-        return Texts(code, outputs, code_at, outputs_at)
-
-    def _secret_contents(self, span: SpanRecord) -> Iterator[bytes]:
-        for touched in span.touches.values():
-            if touched.secret:
-                before = self._secret_image(touched.path)
-                if before is not None:
-                    yield before
-                with suppress(OSError):
-                    yield Path(touched.path).read_bytes()[:_SECRET_LIMIT]
-
-    def _secret_image(self, path: str) -> bytes | None:
-        recorder = self._parts.recorder
-        return recorder.secret_image(path) if recorder is not None else None
-
-    def _heed_generation(self) -> None:
-        """Forget what was believed stored if somebody dropped objects since."""
-        generation = self._parts.gc.generation()
-        if generation != self._generation:
-            self._parts.repository.forget()
-            self._generation = generation
-
-    def _require_room(self) -> None:
-        """Raise StoreError where the store's disk is nearly full: the user's own files need the rest."""
-        about = os.statvfs(self._parts.store.root)
-        if about.f_blocks and about.f_bavail < about.f_blocks * self.settings.min_free_disk:
-            raise StoreError(f"The disk is nearly full (less than {self.settings.min_free_disk:.0%} free).")
-
-    def _name_roots(self, operation: Operation) -> None:
-        """Name the objects of *operation* for git's collector. Only a cache: the log is the truth."""
-        for name, oid in roots_of(operation).items():
-            try:
-                self._parts.repository.set_ref(name, oid)
-            except StoreError:
-                LOGGER.debug("A reference could not be written.", exc_info=True)
-                return
-
-    def _name_copy(self, files: FilesAddress) -> None:
-        """Name a commit that no operation names yet: a part of the first copy, or times and modes alone."""
-        with suppress(StoreError):
-            self._parts.repository.set_ref(f"{COPY}/{self.id}", files.commit)
-
-    def _degrade(self, reason: str, number: int | None = None) -> None:
-        """Say that protection is off since this turn; the first one that was not saved counts."""
-        known = self._health.not_protected
-        since = known.subject if known is not None else _LATELY
-        if since == _LATELY and number is not None:
-            since = f"[{number}]"
-        self._health.not_protected = Note(since, reason)
-
-    def _freeze(self, error: InconsistentState) -> None:
-        """Hold all cells until the person recovers or says to go on."""
-        self._health.frozen = Note("session", error.message)
-
-
-def _inline(span: SpanRecord) -> Texts:
-    return Texts(span.header.code, span.outcome.outputs if span.outcome else "[]")
 
 
 def _nothing_recorded(root: str) -> SpanRecord:

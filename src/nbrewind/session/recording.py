@@ -33,6 +33,7 @@ class Recording(Beginning):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._pending = 0
+        self._cells = 0
         self.scheduler: Scheduler | None = None
 
     # -- edges of a turn ------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ class Recording(Beginning):
     def begin_turn(self, start: TurnStart) -> None:
         """Finish the last capture, log what changed since, and open the turn's journal. Never raises."""
         with self._fence("The turn could not be opened"):
-            if not self.records or self._parts.recorder is None:
+            if not self.records or self._parts.recorder is None or not self._is_due(start):
                 return
             if self._open is not None:
                 # An unfinished one: its end never came.
@@ -83,6 +84,15 @@ class Recording(Beginning):
             with self._edge:
                 self._open = start
                 self._parts.recorder.begin(header)
+
+    def _is_due(self, start: TurnStart) -> bool:
+        """Return whether this cell makes a point. What the others do counts as done between two cells."""
+        if start.asked_for:
+            return True
+        self._cells += 1
+        if self.settings.turns == "named":
+            return False
+        return self.settings.every_n_turns < 2 or self._cells % self.settings.every_n_turns == 0
 
     def end_turn(self, end: TurnEnd) -> None:
         """Close the turn; its capture runs soon, or now without a scheduler. Never raises."""
@@ -161,7 +171,7 @@ class Recording(Beginning):
         """
         if self.turn_is_open:
             raise RewindRefused(RefusalReason.BUSY, "A turn is open already: everything in it is that turn's.")
-        self.begin_turn(TurnStart(code=label))
+        self.begin_turn(TurnStart(code=label, asked_for=True))
         status, error = TurnStatus.OK, ""
         try:
             yield

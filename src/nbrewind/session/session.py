@@ -1,7 +1,7 @@
 """The façade of one session: turns in, points out, and every verb that front ends offer.
 
-Its parts, each on top of the one before: `core` (state), `looking`, `capturing`, `beginning`, `recording`, `moving`,
-`housekeeping`.
+Its parts, each on top of the one before: `core` (state), `looking`, `keeping`, `capturing`, `beginning`, `recording`,
+`planning`, `moving`, `housekeeping`.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ class TurnStart:
 
     *number* is the number in the brackets, None where the front end keeps none. *only_if_effect* is set where the
     front end keeps no history of the cell (`store_history=False`): it is a turn only if it changed something.
+    *asked_for* is set for `turn()`, which makes a point whatever the settings say of cells.
     """
 
     code: str
@@ -23,6 +24,7 @@ class TurnStart:
     cell_id: str | None = None
     started: float = field(default_factory=time.time)
     only_if_effect: bool = False
+    asked_for: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

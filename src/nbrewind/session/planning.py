@@ -1,0 +1,182 @@
+"""Planning: what a move would do, computed on what stands on the disk now."""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from nbrewind.capture import hook
+from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError
+from nbrewind.model import FileState, Note, Operation, PlanOptions, RewindPlan
+from nbrewind.resources.files.tree import diff
+from nbrewind.rewind.evidence import Difference, Evidence
+from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
+from nbrewind.rewind.targets import NOTHING_CHANGED
+from nbrewind.session.core import Parked
+from nbrewind.session.outside import Keeper, observe
+from nbrewind.session.recording import Recording
+
+__all__ = ["Planning"]
+
+_LONGEST_NAME = 200
+
+
+class Planning(Recording):
+    """Makes plans and keeps the one that waits for a confirmation. Settles first; changes nothing."""
+
+    # -- plans ----------------------------------------------------------------------------------------------------
+
+    def plan(self, target: str, options: PlanOptions | None = None) -> RewindPlan:
+        """Return what going to *target* would discard and change. Settles first, changes nothing.
+
+        Raises:
+            TargetError: the words do not name a point.
+            RewindRefused: for a reason of the closed list.
+        """
+        with self._planning():
+            goal = self.resolve(target).operation
+            return plan_rewind(self._evidence(), goal, options or PlanOptions())
+
+    def plan_undo(self, options: PlanOptions | None = None) -> RewindPlan:
+        """Return the plan that takes the last rewind back.
+
+        Raises:
+            RewindRefused: (new-turns) a cell ran since.
+            UsageError: there is nothing to undo.
+        """
+        with self._planning():
+            return plan_undo(self._evidence(), options or PlanOptions())
+
+    def plan_redo(self, options: PlanOptions | None = None) -> RewindPlan:
+        """Return the plan that takes the last undo back.
+
+        Raises:
+            RewindRefused: (new-turns) a cell ran since.
+            UsageError: there is nothing to redo.
+        """
+        with self._planning():
+            return plan_redo(self._evidence(), options or PlanOptions())
+
+    def plan_restore(self, paths: Sequence[str], target: str, options: PlanOptions | None = None) -> RewindPlan:
+        """Return the plan that brings single *paths* back from *target*; `options.destination` puts one beside.
+
+        Raises:
+            TargetError: a path was not there then.
+            RewindRefused: as `plan`.
+        """
+        with self._planning():
+            goal = self.timeline.operation(self.resolve(target).operation)
+            chosen = options or PlanOptions()
+            found = tuple(self._known_name(path, goal) for path in paths)
+            if chosen.destination:
+                chosen = replace(chosen, destination=self.names_of(chosen.destination)[0])
+            return plan_restore(self._evidence(), found, goal.id, replace(chosen, paths=found))
+
+    def _known_name(self, path: str, goal: Operation) -> str:
+        """Return which of the meanings of *path* stood there at *goal*; the first if none did."""
+        names = self.names_of(path)
+        for name in names:
+            try:
+                if not name or self._state_then(goal, name) is not None:
+                    return name
+            except (TargetError, RewindRefused):
+                continue
+        return names[0]
+
+    @contextmanager
+    def _planning(self) -> Iterator[None]:
+        self._require_quiet()
+        with self._mutex, hook.suspended():
+            if not self.readonly and not self._settle():
+                health = self._health
+                why = (health.frozen or health.not_protected or Note("", "the last capture failed")).reason
+                raise RewindRefused(RefusalReason.BUSY, f"Not rewound, nothing changed: {why}")
+            yield
+
+    def _require_quiet(self) -> None:
+        """Refuse while a cell runs, from inside a cell with other code, and while cells are held.
+
+        Raises:
+            RewindRefused: busy.
+            InconsistentState: an earlier rewind is not in order.
+        """
+        frozen = self._health.frozen
+        if frozen is not None:
+            raise InconsistentState(frozen.reason, hint="Restart the kernel to recover, or %rewind unfreeze.")
+        why = "a turn is open." if self.turn_is_open else ""
+        shell = self._parts.shell
+        why = (shell.may_move() if shell is not None else "") or why
+        if why:
+            raise RewindRefused(
+                RefusalReason.BUSY,
+                f"Not rewound, nothing changed: {why}",
+                hint="Run %rewind in a cell of its own.",
+            )
+
+    def _evidence(self) -> Evidence:
+        notebook = self._parts.coverage.within(self.notebook) if self.notebook else None
+        return Evidence(
+            timeline=self.timeline,
+            changes_of=self.changes_of,
+            tree_of=self.tree,
+            current=self.state_now,
+            difference=self._difference,
+            notebook=notebook or "",
+            force_deletions=self.settings.force_deletions,
+        )
+
+    def _difference(self, first: Operation, second: Operation) -> Iterator[Difference]:
+        trees = self.tree(first), self.tree(second)
+        if trees[0] is not None and trees[1] is not None:
+            yield from diff(trees[0], trees[1])
+
+    def state_now(self, path: str) -> FileState | None:
+        """Return what stands at *path* (as manifests name it) now: of the last scan inside, looked at outside."""
+        if not posixpath.isabs(path):
+            return self._parts.tracker.state(path)
+        if self.readonly:
+            return None
+        with self._parts.repository.writer() as writer:
+            # Never finished: only the ids are wanted, and nothing is kept.
+            return observe(path, Keeper(writer), self.settings.max_file_size, self._parts.coverage.secret(path))
+
+    # -- parked plans ---------------------------------------------------------------------------------------------
+
+    def park(self, plan: RewindPlan, target: str = "") -> Parked:
+        """Keep *plan* for its confirmation, for `settings.pending_ttl` seconds. Only the newest is kept."""
+        self._parked = Parked(plan, target, time.time() + self.settings.pending_ttl)
+        return self._parked
+
+    def parked(self, token: str = "") -> Parked:
+        """Return the parked plan.
+
+        Raises:
+            RewindRefused: `expired` or `stale-plan`, or nothing is parked.
+        """
+        parked = self._parked
+        if parked is None:
+            raise RewindRefused(
+                RefusalReason.EXPIRED,
+                f"Nothing waits for a confirmation. {NOTHING_CHANGED}",
+                hint="%rewind to N previews.",
+            )
+        if token and token != parked.token:
+            raise RewindRefused(
+                RefusalReason.STALE_PLAN,
+                f"{token} is not the preview that waits ({parked.token}). {NOTHING_CHANGED}",
+                hint="Look at the preview again.",
+            )
+        if time.time() > parked.expires:
+            self._parked = None
+            raise RewindRefused(
+                RefusalReason.EXPIRED, f"The preview has expired. {NOTHING_CHANGED}", hint="Preview it again."
+            )
+        return parked
+
+    def cancel(self) -> bool:
+        """Drop what is parked; return whether something was."""
+        parked, self._parked = self._parked, None
+        return parked is not None
