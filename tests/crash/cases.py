@@ -15,7 +15,7 @@ from nbrewind.model import Change, FileStep
 from tests.crash.scene import Content, Folder, Scene, Symlink, closing, looks
 from tests.faults import counted
 
-__all__ = ["CASES", "Case", "Stage"]
+__all__ = ["CASES", "Case", "Stage", "lay_out", "look", "steps_of"]
 
 _DATABASE = b"SQLite format 3\0"
 _LOG = b"".join(b"line %d\n" % number for number in range(2000))
@@ -85,8 +85,8 @@ class Stage:
         self._count = 0
         self.steps: tuple[FileStep, ...] = ()
         with closing(self.scene()) as scene:
-            self._lay(scene)
-            self.steps = self._steps(scene)
+            lay_out(case, scene)
+            self.steps = steps_of(case, scene)
             if undo:
                 scene.run(self.steps)
                 self.steps = tuple(map(_inverse, scene.log.operations[-1].changes))
@@ -152,28 +152,31 @@ class Stage:
                 assert [change.path for change in scene.log.operations[-1].changes]
         return "after" if rewound else "before"
 
-    def _lay(self, scene: Scene) -> None:
-        scene.lay({})
-        for name, content in self.case.before.items():
-            if name in self.case.links:
-                os.link(scene.path(self.case.links[name]), scene.path(name))
-            elif not isinstance(content, Folder) or content.mode == 0o755:
-                scene.put(_placed(name, scene), content)
-        for name, content in self.case.before.items():
-            if isinstance(content, Folder):
-                scene.put(_placed(name, scene), content)
 
-    def _steps(self, scene: Scene) -> tuple[FileStep, ...]:
-        before = {_placed(name, scene): content for name, content in self.case.before.items()}
-        after = {_placed(name, scene): content for name, content in self.case.after.items()}
-        before.pop("db-shm", None)
-        if not self.case.folder_moved:
-            return scene.steps(before, after)
-        old, new = _placed("<outside>/old", scene), _placed("<outside>/new", scene)
-        after[f"{new}/f"] = after.pop(f"{old}/f")
-        directory = scene.state(Folder())
-        del after[old], before[new]
-        return (*scene.steps(before, after), FileStep(old, None, directory, moved_to=new))
+def lay_out(case: Case, scene: Scene) -> None:
+    """Make what *case* has before stand in *scene*."""
+    scene.lay({})
+    for name, content in case.before.items():
+        if name in case.links:
+            os.link(scene.path(case.links[name]), scene.path(name))
+        else:
+            scene.put(_placed(name, scene), Folder() if isinstance(content, Folder) else content)
+    # Last, since a directory may be one that takes no new names.
+    for name, content in case.before.items():
+        if isinstance(content, Folder):
+            scene.put(_placed(name, scene), content)
+
+
+def steps_of(case: Case, scene: Scene) -> tuple[FileStep, ...]:
+    """Return the steps of the rewind that *case* is."""
+    before = {_placed(name, scene): content for name, content in case.before.items() if name != "db-shm"}
+    after = {_placed(name, scene): content for name, content in case.after.items()}
+    if not case.folder_moved:
+        return scene.steps(before, after)
+    old, new = _placed("<outside>/old", scene), _placed("<outside>/new", scene)
+    after[f"{new}/f"] = after.pop(f"{old}/f")
+    del after[old], before[new]
+    return (*scene.steps(before, after), FileStep(old, None, scene.state(Folder()), moved_to=new))
 
 
 def _difference(found: Look, expected: Look) -> list[object]:

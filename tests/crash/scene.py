@@ -7,7 +7,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from nbrewind.rewind.recovery import recover_session
 from nbrewind.rewind.transaction import RewindTransaction, TransactionContext
 from nbrewind.store.layout import SessionPaths, open_store
 from nbrewind.store.oplog import OperationLog
+from nbrewind.store.shadow.objects import BLOB, digest
 from nbrewind.store.shadow.repository import ShadowRepository
 
 __all__ = ["Folder", "Scene", "Symlink", "looks"]
@@ -108,8 +109,8 @@ class Scene:
 
     def lay(self, files: Mapping[str, Content]) -> None:
         """Make the workspace hold exactly *files*, with an old mtime."""
-        shutil.rmtree(self.work)
-        self.work.mkdir()
+        for path in self.work.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         for name, content in files.items():
             self.put(name, content)
 
@@ -128,12 +129,15 @@ class Scene:
             path.chmod(mode)
             os.utime(path, ns=(MTIME, MTIME))
 
-    def state(self, content: Content, mtime_ns: int = MTIME) -> FileState | None:
-        """Store *content* and return its state; None for nothing."""
+    def state(self, content: Content, mtime_ns: int = MTIME, *, store: bool = True) -> FileState | None:
+        """Return the state of *content*, None for nothing; with *store* the repository has its bytes."""
         if content is None:
             return None
         if isinstance(content, Folder):
             return FileState(EntryKind.DIRECTORY, mode=content.mode)
+        if not store and not isinstance(content, Symlink):
+            data, mode = content if isinstance(content, tuple) else (content, 0o644)
+            return replace(self.state_of(data), mode=mode, mtime_ns=mtime_ns)
         with self.repository.writer() as writer:
             if isinstance(content, Symlink):
                 target = os.fsencode(content.target)
@@ -154,10 +158,10 @@ class Scene:
         return stored
 
     def steps(self, before: Mapping[str, Content], after: Mapping[str, Content]) -> tuple[FileStep, ...]:
-        """Return the steps that lead from *before* to *after*."""
+        """Return the steps that lead from *before* to *after*; what stands is on the disk only, not yet stored."""
         names = sorted(before.keys() | after.keys())
         return tuple(
-            FileStep(name, self.state(before.get(name)), self.state(after.get(name)))
+            FileStep(name, self.state(before.get(name), store=False), self.state(after.get(name)))
             for name in names
             if before.get(name) != after.get(name)
         )
@@ -224,8 +228,6 @@ class Scene:
 
     def state_of(self, data: bytes) -> FileState:
         """Return the state of small content without storing it."""
-        from nbrewind.store.shadow.objects import BLOB, digest
-
         return FileState(EntryKind.FILE, digest(BLOB, data).hex(), len(data))  # type: ignore[arg-type]  # an id
 
 

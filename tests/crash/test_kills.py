@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def probes(play: Callable[[], object], *, every: int = 1) -> Iterator[fs.Probe]:
 
 
 def killed_everywhere(
-    stage: Stage, play: Callable[[], object], start: Path | None = None, every: int = 1
+    stage: Stage, play: Callable[[], object], start: Path | None = None, *, every: int = 1, explain: bool = True
 ) -> Counter[str]:
     """Kill *play*, begun from *start*, at each point; return how often recovery came to each of the two states."""
     outcomes: Counter[str] = Counter()
@@ -33,7 +34,7 @@ def killed_everywhere(
     for probe in list(probes(play, every=every)):  # the list first: finding the points plays it too
         stage.set(start)
         assert run_forked(play, probe) == KILLED
-        with stage.explained(probe, play, start):
+        with stage.explained(probe, play, start) if explain else nullcontext():
             outcomes[stage.check()] += 1
     return outcomes
 

@@ -118,16 +118,16 @@ class Survey:
         return added, grouped
 
     def _is_database(self, base: str, step: FileStep | None) -> bool:
-        for state in (step.current, step.wanted) if step is not None else ():
-            if state is not None and state.kind is EntryKind.FILE and state.object and not state.missing:
-                return self.head(state)[: len(_SQLITE)] == _SQLITE
-        if step is not None or not self._is_file(base):
+        if self._is_file(base):
+            fd = self.places.open(self.present(base))
+            try:
+                return os.pread(fd, len(_SQLITE), 0) == _SQLITE
+            finally:
+                os.close(fd)
+        wanted = step.wanted if step is not None else None
+        if wanted is None or wanted.kind is not EntryKind.FILE:
             return False
-        fd = self.places.open(self.present(base))
-        try:
-            return os.pread(fd, len(_SQLITE), 0) == _SQLITE
-        finally:
-            os.close(fd)
+        return self.head(wanted)[: len(_SQLITE)] == _SQLITE
 
     def _is_file(self, path: str) -> bool:
         status = self.places.status(self.present(path))
