@@ -32,6 +32,7 @@ from nbrewind.store.shadow.git import GitRunner
 from nbrewind.store.shadow.index import PackIndex
 from nbrewind.store.shadow.loose import loose_names, loose_path
 from nbrewind.store.shadow.maintenance import (
+    Counts,
     count_objects,
     is_kept,
     maintaining,
@@ -79,17 +80,11 @@ def collect(
     patience: float = 10.0,
     timeout: float | None = None,
 ) -> Collected:
-    """Drop every object that cannot be reached from what *keep* answers.
+    """Drop every object that cannot be reached from what *keep* answers; wait *patience* seconds for the *lock*.
 
-    Args:
-        repository: What to clean.
-        git: Its git.
-        lock: The gc lock of the store.
-        keep: Returns references below `refs/nbrewind/` with their objects: at least the last commit and side tree of
-            every session, everything that its log and its intents name and that shall stay. Called twice, the second
-            time under the exclusive lock; it must read the logs anew.
-        patience: Seconds to wait for the exclusive lock.
-        timeout: Seconds for git.
+    *keep* returns references below `refs/nbrewind/` with their objects: at least the last commit and side tree of every
+    session, and all that its log and its intents name and that shall stay. It is called twice, the second time under
+    the exclusive lock, and must read the logs anew. *timeout* is git's.
 
     Raises:
         GitUnavailable: git is missing or too old.
@@ -100,18 +95,14 @@ def collect(
         before = count_objects(repository)
         condemned = [pack.stem for pack in repository.packs.packs() if not is_kept(pack)]
         loose = list(loose_names(repository.objects))
-        roots = set(keep().values())
-        if not roots and before.objects:
-            raise StoreError("The logs name no object at all. Nothing was removed.")
+        roots = set(_named(keep, before).values())
         require_room(repository, before.size)
         with Quarantine(repository, git) as quarantine:
             made = quarantine.pack_reachable(roots, timeout=timeout)
             closed = made.index
             quarantine.harden(made)
             with lock.exclusive(patience):
-                wanted = keep()
-                if not wanted and before.objects:
-                    raise StoreError("The logs name no object any more. Nothing was removed.")
+                wanted = _named(keep, before)
                 rescued = _rescue(repository, set(wanted.values()) - roots, closed, set(condemned))
                 reconcile_refs(repository, wanted)
                 # Before anything goes: a death in between must leave nobody with a belief in what is gone.
@@ -120,6 +111,14 @@ def collect(
                 _drop(repository, condemned, loose)
         after = count_objects(repository)
         return Collected(before.objects, after.objects, before.size - after.size, rescued)
+
+
+def _named(keep: Callable[[], Mapping[str, ObjectId]], before: Counts) -> Mapping[str, ObjectId]:
+    wanted = keep()
+    if not wanted and before.objects:
+        # Logs that cannot be read look the same.
+        raise StoreError("The logs name no object at all. Nothing was removed.")
+    return wanted
 
 
 def _rescue(repository: ShadowRepository, roots: Collection[ObjectId], closed: PackIndex, condemned: set[str]) -> int:

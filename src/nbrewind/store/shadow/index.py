@@ -6,7 +6,6 @@ import hashlib
 import mmap
 import os
 import struct
-from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,7 +62,7 @@ class PackIndex:
     ones are mapped.
     """
 
-    __slots__ = ("_crcs_at", "_data", "_fanout", "_large_at", "_offsets_at", "count")
+    __slots__ = ("_data", "_fanout", "_large_at", "_offsets_at", "count")
 
     def __init__(self, path: str) -> None:
         self._data = _content(path)
@@ -71,8 +70,7 @@ class PackIndex:
             raise DamagedObject(f"The pack index {path} cannot be read.")
         self._fanout: tuple[int, ...] = (0, *_FANOUT.unpack_from(self._data, len(_MAGIC)))
         self.count: int = self._fanout[256]
-        self._crcs_at = _NAMES_AT + 20 * self.count
-        self._offsets_at = self._crcs_at + 4 * self.count
+        self._offsets_at = _NAMES_AT + 24 * self.count
         self._large_at = self._offsets_at + 4 * self.count
         ordered = all(low <= high for low, high in zip(self._fanout, self._fanout[1:], strict=False))
         if not ordered or len(self._data) < self._large_at + 40:
@@ -112,22 +110,10 @@ class PackIndex:
             (offset,) = struct.unpack_from(">Q", self._data, self._large_at + 8 * (offset & ~_LARGE))
         return offset
 
-    def crc(self, position: int) -> int:
-        """Return the checksum of the packed bytes of the object at *position*."""
-        crc: int
-        (crc,) = struct.unpack_from(">I", self._data, self._crcs_at + 4 * position)
-        return crc
-
     def names(self) -> Iterator[bytes]:
         """Yield every object, in order."""
         for position in range(self.count):
             yield self.name(position)
-
-    def extents(self, end: int) -> list[tuple[int, int, int]]:
-        """Return (offset, end, position) of every entry in pack order; *end* is where the pack's trailer begins."""
-        rows = sorted((self.offset(position), position) for position in range(self.count))
-        starts = [row[0] for row in rows] + [end]
-        return [(offset, starts[bisect_right(starts, offset)], position) for offset, position in rows]
 
     @property
     def trailer(self) -> bytes:

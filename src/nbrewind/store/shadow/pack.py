@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
-from nbrewind.errors import DamagedObject, MissingObject
+from nbrewind.errors import DamagedObject, MissingObject, StoreError
 from nbrewind.store.shadow.entries import OFFSET_DELTA, Entry, applied, read_entry
 from nbrewind.store.shadow.index import PackIndex
 
@@ -88,7 +88,11 @@ class PackDirectory:
             self._bases_size = 0
 
     def refresh(self, *, force: bool = False) -> None:
-        """List the directory again if it can have changed."""
+        """List the directory again if it can have changed.
+
+        Raises:
+            StoreError: It cannot be listed.
+        """
         with self._lock:
             now = time.time_ns()
             try:
@@ -98,6 +102,8 @@ class PackDirectory:
                 stems = {name[:-4] for name in os.listdir(self.path) if name.endswith(".idx")}
             except FileNotFoundError:
                 stamp, stems = -1, set()
+            except OSError as problem:
+                raise StoreError(f"The shadow repository cannot be read: {problem.strerror or problem}.") from problem
             # Two changes may share one timestamp (of two seconds on the coarsest file systems): a fresh one proves
             # nothing, and the next call lists again.
             self._stamp = stamp if now - stamp > _FRESH_NS else -1
@@ -187,7 +193,9 @@ class PackDirectory:
         except FileNotFoundError:
             return
         except (DamagedObject, OSError) as problem:
+            # Not for ever: it may be that too many files were open.
             self.problems[pack.stem] = str(problem)
+            self._stamp = -1
             return
         self._packs[pack.stem] = pack
 

@@ -75,6 +75,9 @@ class References:
         for name in loose:
             with contextlib.suppress(FileNotFoundError):
                 fs.unlink(self._path(name))
+        # A writer that is in the middle of one does it again.
+        for directory, _, _ in os.walk(f"{self._root}/{prefix}"):
+            fs.sweep_temporaries(directory)
 
     def _path(self, name: str) -> str:
         if not _NAME.fullmatch(name) or name.endswith(".lock"):

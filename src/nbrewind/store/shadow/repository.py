@@ -198,36 +198,56 @@ class ShadowRepository:
         Raises:
             MissingObject: As for `read`.
             DamagedObject: As for `read`.
+            StoreError: The disk could not be read.
         """
-        name = bytes.fromhex(oid)
         damage: DamagedObject | None = None
         for attempt in range(2):
             # Somebody may have repacked: the second look lists the directory again.
             self.packs.refresh(force=attempt > 0)
-            for pack, offset in self.packs.copies(name):
-                try:
-                    entry = self.packs.read(pack, offset)
-                except FileNotFoundError:
-                    continue
-                except (DamagedObject, MissingObject) as problem:
-                    damage = DamagedObject(f"The object {oid} is damaged: {problem.message}")
-                    continue
-                if digest(entry.kind, entry.data) == name:
-                    return entry.kind, entry.data
-                damage = DamagedObject(f"The object {oid} is damaged.")
             try:
-                kind, data = read_loose(self.objects, oid)
-                if digest(kind, data) == name:
-                    return kind, data
-                damage = DamagedObject(f"The object {oid} is damaged.")
-            except FileNotFoundError:
-                continue
+                return self._copy(oid)
             except DamagedObject as problem:
                 damage = problem
+            except MissingObject:
+                continue
+            except OSError as problem:
+                # Too many open files, a dying disk: nothing is known about the object.
+                raise _cannot_read(problem) from problem
         if damage is None:
             raise MissingObject(f"The shadow repository does not hold {oid}.")
-        self.packs.mark_damaged(name)
+        self.packs.mark_damaged(bytes.fromhex(oid))
         raise damage
+
+    def _copy(self, oid: ObjectId) -> tuple[int, bytes]:
+        """Return the first copy that matches its name, else say what was found instead."""
+        name = bytes.fromhex(oid)
+        damage = ""
+        for pack, offset in self.packs.copies(name):
+            try:
+                entry = self.packs.read(pack, offset)
+            except FileNotFoundError:
+                continue
+            except (DamagedObject, MissingObject) as problem:
+                damage = problem.message
+                continue
+            if digest(entry.kind, entry.data) == name:
+                return entry.kind, entry.data
+            damage = "It does not match its name."
+        try:
+            kind, data = read_loose(self.objects, oid)
+        except FileNotFoundError:
+            if not damage:
+                raise MissingObject(oid) from None
+        except DamagedObject as problem:
+            damage = problem.message
+        else:
+            if digest(kind, data) == name:
+                return kind, data
+        raise DamagedObject(f"The object {oid} is damaged. {damage}".rstrip())
+
+
+def _cannot_read(problem: OSError) -> StoreError:
+    return StoreError(f"The shadow repository cannot be read: {problem.strerror or problem}.")
 
 
 def _cannot_write(problem: OSError) -> StoreError:

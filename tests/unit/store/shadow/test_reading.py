@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import resource
 import threading
 import zlib
 from pathlib import Path
@@ -275,6 +276,23 @@ def test_thousands_of_objects_are_found_by_bisection(repository: ShadowRepositor
         writer.blob(b"4999")
         assert writer.pending == 0
     assert_sound(repository)
+
+
+def test_too_many_open_files_are_not_taken_for_a_missing_object(repository: ShadowRepository) -> None:
+    commit = stored_turn(repository, {b"a": b"1"})
+    reader = ShadowRepository.open(repository.path)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        with pytest.raises(StoreError) as known:
+            repository.read(commit)
+        with pytest.raises(StoreError) as unknown:
+            reader.read(commit)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert not isinstance(known.value, MissingObject | DamagedObject)
+    assert not isinstance(unknown.value, MissingObject | DamagedObject)
+    assert files_of(reader, commit) == files_of(repository, commit) == {b"a": b"1"}
 
 
 def test_opening_without_creating_needs_a_repository(tmp_path: Path) -> None:

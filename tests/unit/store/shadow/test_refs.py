@@ -69,6 +69,15 @@ def test_reconciling_makes_exactly_what_the_logs_say_and_leaves_others(repositor
     assert os.listdir(f"{repository.path}/refs/nbrewind/points") == []
 
 
+def test_reconciling_sweeps_what_a_killed_writer_left(repository: ShadowRepository) -> None:
+    stored_turn(repository, {b"a": b"1"}, "1")
+    run_forked(partial(repository.set_ref, POINTS + "2", ObjectId("0" * 40)), KillAt(2))
+    assert len(os.listdir(f"{repository.path}/{POINTS}")) == 2
+    assert repository.refs() == git_refs(repository)
+    reconcile_refs(repository, repository.refs())
+    assert os.listdir(f"{repository.path}/{POINTS}") == []
+
+
 def test_reconciling_refuses_names_that_are_not_ours(repository: ShadowRepository) -> None:
     with pytest.raises(ValueError, match="none of our"):
         reconcile_refs(repository, {"refs/heads/x": ObjectId("0" * 40)})
