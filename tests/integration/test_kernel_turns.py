@@ -87,7 +87,12 @@ def test_history_database_keeps_both_lines_of_one_number(kernel):
 
 def test_queued_cells_go_on_from_the_rewound_state(kernel, workspace):
     workspace.write({"n.txt": "0"})
-    cells = ["open('n.txt').read()", "open('n.txt', 'w').write('1')", "%rewind to 1 --yes", "print(open('n.txt').read())"]
+    cells = [
+        "open('n.txt').read()",
+        "open('n.txt', 'w').write('1')",
+        "%rewind to 1 --yes",
+        "print(open('n.txt').read())",
+    ]
 
     for cell in cells:
         kernel.client.execute(cell)
@@ -166,7 +171,9 @@ def test_interrupted_cell_is_a_turn_and_goes_back(kernel, workspace, code):
 
 def test_nested_cells_join_the_outer_turn(kernel, workspace):
     kernel.run("x = 0")
-    kernel.run("get_ipython().run_cell(''); get_ipython().run_cell('open(\"nest\", \"w\").write(\"1\")', store_history=True)")
+    kernel.run(
+        'get_ipython().run_cell(\'\'); get_ipython().run_cell(\'open("nest", "w").write("1")\', store_history=True)'
+    )
 
     assert [row[0] for row in points(kernel)] == ["attach", "turn", "turn"]
     kernel.run("%rewind to 1 --yes")
@@ -204,3 +211,34 @@ def test_names_left_as_they_are_are_told(kernel):
     run = kernel.run("%rewind to 1 --yes")
 
     assert "b" in run.text and "json" in run.text
+
+
+def test_frozen_session_holds_every_cell_but_status_and_unfreeze(kernel, workspace):
+    kernel.run(
+        "import nbrewind; from nbrewind.model import Note\n"
+        "nbrewind.current()._health.frozen = Note('session', 'putting back failed.')",
+        silent=True,
+    )
+
+    run = kernel.run("open('a', 'w').write('1')")
+
+    assert run.status == "error" and "Cells are held" in run.error and not workspace.exists("a")
+    assert kernel.run("%rewind to start --yes").status == "error"
+    assert kernel.run("%rewind status").status == "ok"
+    assert kernel.run("%rewind unfreeze").status == "ok"
+    assert kernel.run("open('a', 'w').write('1')").status == "ok"
+
+
+def test_paused_session_still_goes_back(kernel, workspace):
+    kernel.run("open('a', 'w').write('1')")
+    kernel.run("%rewind pause")
+    kernel.run("open('a', 'w').write('2')")
+    assert kernel.run("x = 1\n%rewind undo").status == "error"
+
+    run = kernel.run("%rewind to 1 --yes --overwrite")
+
+    assert run.status == "ok" and workspace.read("a") in (b"1", b"2"), run
+    assert [row[:2] for row in points(kernel) if row[0] == "turn"] == [("turn", 1)]
+    kernel.run("%rewind on")
+    kernel.run("open('a', 'w').write('3')")
+    assert [row[0] for row in points(kernel)].count("turn") == 2

@@ -25,8 +25,8 @@ _EVENTS = ("pre_run_cell", "post_run_cell")
 class TurnPort(Protocol):
     """What the hooks need of a session."""
 
-    def begin_turn(self, start: TurnStart) -> None:
-        """Open a turn. Never raises."""
+    def begin_turn(self, start: TurnStart, *, wait: bool = True) -> None:
+        """Open a turn; raises nothing but an interrupt."""
 
     def end_turn(self, end: TurnEnd) -> None:
         """Close it. Never raises."""
@@ -103,15 +103,19 @@ class CellHooks:
             return
         self._state.enter(f"[{number}] is still running." if number is not None else "A cell is still running.")
         self._turn_is_open = True
-        self._session.begin_turn(
-            TurnStart(
-                code=raw,
-                number=number,
-                cell_id=getattr(info, "cell_id", None),
-                started=time.time(),
-                only_if_effect=not keeps,
-            )
+        start = TurnStart(
+            code=raw,
+            number=number,
+            cell_id=getattr(info, "cell_id", None),
+            started=time.time(),
+            only_if_effect=not keeps,
         )
+        try:
+            self._session.begin_turn(start)
+        except KeyboardInterrupt:
+            # The stop was meant for the cell, which starts all the same: open its turn without waiting any more.
+            self._session.begin_turn(start, wait=False)
+            _interrupt_soon()
         self._outputs.begin(number)
 
     def _post(self, result: Any) -> None:

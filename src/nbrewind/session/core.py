@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from nbrewind.model import (
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.rewind.timeline import Timeline
+from nbrewind.session.mutex import Mutex
 from nbrewind.session.shell import ShellPort
 from nbrewind.store.layout import SessionPaths, StorePaths, new_operation_id
 from nbrewind.store.locks import GcLock, SessionLock
@@ -118,7 +118,7 @@ class Core:
         self.readonly = parts.log is None
         self._parts = parts
         self._health = Health()
-        self._mutex = threading.RLock()
+        self._mutex = Mutex()
         self._pid = os.getpid()
         self._timeline: Timeline | None = None
         self._callbacks: list[Callable[[RewindResult], None]] = []

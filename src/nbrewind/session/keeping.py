@@ -27,6 +27,7 @@ from nbrewind.model import (
 )
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.resources.files.snapshot import Snapshot
+from nbrewind.rewind.critical import critical
 from nbrewind.session.core import LOGGER
 from nbrewind.session.judgement import with_conflicts, with_links
 from nbrewind.session.looking import Looking
@@ -132,7 +133,9 @@ class Keeping(Looking):
                 writer.finish()
             notes = (*snapshot.skipped, *outside.notes)
             judged = judged._replace(turn_changes=rows, external_changes=later)
-            return self._log_all(span, started, snapshot, judged, texts, stored, notes)
+            # An interrupt between the log and the tracker would make the same operation once more at the next try.
+            with critical():
+                return self._log_all(span, started, snapshot, judged, texts, stored, notes)
 
     def _log_all(
         self,

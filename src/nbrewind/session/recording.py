@@ -56,15 +56,18 @@ class Recording(Beginning):
             or not self.settings.recording
         )
 
-    def begin_turn(self, start: TurnStart) -> None:
-        """Finish the last capture, log what changed since, and open the turn's journal. Never raises."""
+    def begin_turn(self, start: TurnStart, *, wait: bool = True) -> None:
+        """Finish the last capture, log what changed since, and open the turn's journal.
+
+        Without *wait* nothing is finished first, and the turn says so. Raises nothing but the user's own interrupt.
+        """
         with self._fence("The turn could not be opened"):
-            if not self.records or self._parts.recorder is None or not self._is_due(start):
+            if not self.records or self._parts.recorder is None or (wait and not self._is_due(start)):
                 return
             if self._open is not None:
                 # An unfinished one: its end never came.
                 self.end_turn(TurnEnd(status=TurnStatus.INTERRUPTED))
-            late = not self.settle(self.settings.turn_budget)
+            late = not (wait and self.settle(self.settings.turn_budget))
             if late and self._taken is not None and self._give_up():
                 self._pending -= 1
             header = JournalHeader(
@@ -126,7 +129,7 @@ class Recording(Beginning):
         """Finish the last capture and log what changed since; return whether that was done within *timeout*."""
         if self.readonly or self._health.closed or self.is_child:
             return True
-        if not self._mutex.acquire(timeout=-1 if timeout is None else timeout):
+        if not self._mutex.acquire(-1 if timeout is None else timeout):
             return False
         try:
             with hook.suspended():
@@ -214,7 +217,8 @@ class Recording(Beginning):
             if self._open is not None:
                 self.scheduler = None
                 self._end_unfinished()
-            if self._mutex.acquire(timeout=flush):
+            # In a signal handler, in the middle of a capture: its journal is on the disk, and the next attach takes it.
+            if not self._mutex.held_here and self._mutex.acquire(flush):
                 try:
                     with hook.suspended():
                         if self._pending:

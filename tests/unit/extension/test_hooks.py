@@ -17,9 +17,9 @@ class Log:
         self.rows = []
         self.fail = None
 
-    def begin_turn(self, start):
+    def begin_turn(self, start, *, wait=True):
         self.rows.append(("begin", start.code, start.number, start.only_if_effect))
-        if self.fail:
+        if self.fail and wait:
             raise self.fail
 
     def end_turn(self, end):
@@ -118,6 +118,15 @@ def test_fault_of_ours_never_reaches_the_cell(shell, log, capsys):
     result = run(shell, "print('fine')")
 
     assert result.success and capsys.readouterr().out == "fine\n"
+
+
+def test_stop_during_the_barrier_is_the_cells_and_its_turn_is_open(shell, log, capsys):
+    log.fail = KeyboardInterrupt()
+
+    result = run(shell, "import time\nfor _ in range(200): time.sleep(0.02)")
+
+    assert isinstance(result.error_in_exec, KeyboardInterrupt)
+    assert [row[0] for row in log.rows] == ["begin", "begin", "end"] and log.rows[-1] == ("end", "interrupted")
 
 
 def test_cell_without_history_says_so(shell, log):
