@@ -69,8 +69,7 @@ def _recover(
     archive = Archive(repository, operation, "archive", trust=intent.trust)
     archive.commit = intent.archive
     context = RewindContext(operation, repository, archive, intent.trust)
-    if committed:
-        archive.publish()
+    archive.publish()  # references are not flushed, so a power cut may have taken it
     notes: list[Note] = []
     for name, part in intent.resources if committed else reversed(intent.resources):
         notes += recoverers[name](part, committed, context)

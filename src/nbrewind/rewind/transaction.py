@@ -103,6 +103,8 @@ class RewindTransaction:
         with blaming("The archive of what would be taken back"):
             # Durable before anything else happens: from the first move on it may be the only place of those bytes.
             context.archive.finish()
+            # Named before the intent: after a death another kernel may collect before this session is recovered.
+            context.archive.publish()
         with blaming("The list of what would be taken back"):
             self._context.write_list(plan, operation)
         return operation
@@ -136,7 +138,7 @@ class RewindTransaction:
             raise
         except BaseException as error:  # noqa: BLE001 - as above
             self._put_back(operation, error, untouched=False)
-        self._finish(operation, archive)
+        self._finish(operation)
         return operation
 
     def _put_back(self, operation: Operation, error: BaseException, *, untouched: bool) -> NoReturn:
@@ -158,10 +160,9 @@ class RewindTransaction:
         hint = error.hint if isinstance(error, RewindError) else ""
         raise RewindRolledBack(f"{_said(error)} Everything was put back.", hint=hint) from error
 
-    def _finish(self, operation: Operation, archive: Archive) -> None:
+    def _finish(self, operation: Operation) -> None:
         """Clean up. What fails here no longer changes the outcome: the next rewind or attach cleans up again."""
         try:
-            archive.publish()
             for resource in self._resources:
                 self.notes += resource.finish()
             remove_intent(self._context.paths, operation.id)
