@@ -55,7 +55,7 @@ class Mount:
     @property
     def tells_changes(self) -> bool:
         """Return whether inotify sees every change of a file here."""
-        return self.type in _FINE and self.type != "overlay"
+        return self.type in _FINE
 
 
 def mounts() -> tuple[Mount, ...]:

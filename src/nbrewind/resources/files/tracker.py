@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,15 +12,21 @@ from nbrewind.resources.files.comparison import differs
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.folder import parent_of, sighted_folder
 from nbrewind.resources.files.known import Known, load
-from nbrewind.resources.files.mounts import mount_of
+from nbrewind.resources.files.mounts import mount_of, mounts
 from nbrewind.resources.files.projection import project
 from nbrewind.resources.files.scan import Listing, RawSignature, Scan, look_at, scan
 from nbrewind.resources.files.snapshot import Snapshot, SnapshotOrder, take_snapshot
 from nbrewind.resources.files.tree import SnapshotTree
+from nbrewind.resources.files.watch import Watch
 from nbrewind.store.shadow.repository import ShadowRepository
 from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["FileTracker", "Snapshot"]
+
+_WORTH_WATCHING = 2000
+"""Below so many entries a full walk costs less than three milliseconds, and leaves no doubt."""
+_HINTED_AT_MOST = 50
+"""So many scans in a row go by hints, then one looks everywhere."""
 
 
 class FileTracker:
@@ -38,8 +45,13 @@ class FileTracker:
         self._scan: Scan | None = None
         # Filled by the audit hook in the middle of anything: no lock there, `append` is atomic.
         self._sighted: deque[tuple[str, Listing]] = deque()
-        mount = mount_of(root)
+        table = mounts()
+        mount = mount_of(root, table)
         self._slack_ns = mount.slack_ns
+        inside = [other for other in table if other.point.startswith(root.rstrip("/") + "/")]
+        self._may_watch = all(place.tells_changes or place.pseudo for place in (mount, *inside))
+        self._watch: Watch | None = None
+        self._hinted = 0
         coverage.on_focus = self._sight
         if mount.network:
             coverage.narrow(f"the workspace is on a network drive ({mount.type})")
@@ -95,12 +107,49 @@ class FileTracker:
         """Walk the workspace. *force* names paths to read whatever their signature says; *full* distrusts hints."""
         self._admit_sighted()
         forced = frozenset(force)
-        found = scan(self.root, self.coverage, previous=self._scan, forced=forced)
+        found = self._walk(forced, None if full else self._dirty())
         if found.truncated:
             self.coverage.narrow(found.truncated, self._known.folders)
-            found = scan(self.root, self.coverage, forced=forced)
+            found = self._walk(forced, None)
         self._scan = found
         return found
+
+    def _walk(self, forced: frozenset[str], dirty: set[str] | None) -> Scan:
+        watch = self._watch
+        if watch is not None and dirty is None:
+            watch.begin()
+        on_folder = None if watch is None else watch.add
+        found = scan(self.root, self.coverage, previous=self._scan, dirty=dirty, on_folder=on_folder, forced=forced)
+        if found.full:
+            self._hinted = 0
+            if watch is not None:
+                watch.trust()
+            elif self._may_watch and len(found) >= _WORTH_WATCHING and len(found.folders) <= Watch.room():
+                with contextlib.suppress(OSError):
+                    self._watch = Watch(self.root)
+        return found
+
+    def _dirty(self) -> set[str] | None:
+        """Return the folders that have to be looked at; None: all."""
+        if self._watch is None or self._scan is None or self._hinted >= _HINTED_AT_MOST:
+            return None
+        if not self._watch.usable:
+            self._watch.close()
+            self._watch, self._may_watch = None, False
+            return None
+        dirty = self._watch.dirty()
+        if dirty is None:
+            return None
+        self._hinted += 1
+        # A write through another name of a file is told in that name's folder only.
+        restless = {rel for rel, listing in self._scan.folders.items() if listing.linked or listing.blind}
+        return dirty | restless
+
+    def close(self) -> None:
+        """Let go of descriptors; twice is fine."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
 
     def changed(self, scan: Scan) -> bool:
         """Return whether a snapshot of *scan* has anything to look at; False proves that nothing changed."""
