@@ -78,6 +78,8 @@ class Keeping(Looking):
         self._started: dict[OperationId, TurnStart] = {}
         self._late: dict[OperationId, Note] = {}
         self._copying = False
+        # Set before a move: hints of what changed are not enough then.
+        self._distrust = False
         self._open: TurnStart | None = None
         self._neighbours = Neighbours(self._parts.store, self.id)
 
@@ -86,7 +88,7 @@ class Keeping(Looking):
     def _log_span(self, span: SpanRecord, started: TurnStart | None, deadline: float | None) -> Captured:
         tracker, repository = self._parts.tracker, self._parts.repository
         is_turn = span.header.kind is SpanKind.TURN
-        scan = tracker.scan(force=span.forced())
+        scan = tracker.scan(force=span.forced(), full=self._distrust)
         if not is_turn and span.empty and not tracker.changed(scan):
             self._copying = False
             return Captured.NOTHING

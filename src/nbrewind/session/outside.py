@@ -98,7 +98,7 @@ def store_image(touched: Touched, keeper: Keeper) -> FileState | None:
     if touched.link is not None:
         return keeper.link(os.fsencode(touched.link), before)
     if touched.secret:
-        return replace(before, missing="secret")
+        return before if before.missing else replace(before, missing="secret")
     if not touched.image:
         return before if before.missing else replace(before, missing="not kept")
     try:

@@ -90,11 +90,25 @@ class Planning(Recording):
     def _planning(self) -> Iterator[None]:
         self._require_quiet()
         with self._mutex, hook.suspended():
-            if not self.readonly and not self._settle():
-                health = self._health
-                why = (health.frozen or health.not_protected or Note("", "the last capture failed")).reason
-                raise RewindRefused(RefusalReason.BUSY, f"Not rewound, nothing changed: {why}")
+            if not self.readonly:
+                self._settle_fully()
             yield
+
+    def _settle_fully(self) -> None:
+        """Settle, with a look at every file.
+
+        Raises:
+            RewindRefused: (busy) that failed.
+        """
+        self._distrust = True
+        try:
+            settled = self._settle()
+        finally:
+            self._distrust = False
+        if not settled:
+            health = self._health
+            why = (health.frozen or health.not_protected or Note("", "the last capture failed")).reason
+            raise RewindRefused(RefusalReason.BUSY, f"Not rewound, nothing changed: {why}")
 
     def _require_quiet(self) -> None:
         """Refuse while a cell runs, from inside a cell with other code, and while cells are held.

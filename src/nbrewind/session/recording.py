@@ -231,6 +231,8 @@ class Recording(Beginning):
             for part in (self._parts.recorder,):
                 if part is not None:
                     part.stop()
+            self._parts.tracker.close()
+            self._parts.repository.close()
             if self._parts.log is not None:
                 self._parts.log.close()
             if self._parts.lock is not None:
