@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from nbrewind import fs
+from nbrewind.capture.span import SECRET
 from nbrewind.model import EntryKind, FileState, Settings
 from nbrewind.resources.files.signature import entry_kind
 from nbrewind.store.layout import SessionPaths
@@ -103,7 +104,7 @@ class BeforeImages:
             content = os.pread(descriptor, _SECRET_LIMIT, 0)
         finally:
             os.close(descriptor)
-        return Image(described(found, missing="secret"), memory=content)
+        return Image(described(found, missing=SECRET), memory=content)
 
     def _copy(self, path: str, found: os.stat_result) -> Image:
         refusal = self._refusal(found.st_size)

@@ -17,10 +17,11 @@ from nbrewind.capture.span import JournalHeader, Rename, Touched, TurnOutcome
 from nbrewind.model import FileState, Note
 from nbrewind.store.layout import SessionPaths
 
-__all__ = ["JOURNAL_VERSION", "TurnJournal", "line_of", "veiled"]
+__all__ = ["JOURNAL_VERSION", "TurnJournal", "is_veiled", "line_of", "named_no_secret", "veiled"]
 
 JOURNAL_VERSION: Final = 1
 _OUTPUTS_LIMIT: Final = 64 << 10
+_VEIL: Final = "# not kept: this cell is about a secret file"
 _NAME: Final = re.compile(r"[\w.\-]+")
 _DEFAULTS: Final = {
     cls: tuple((field.name, field.default) for field in fields(cls) if not (cls is Touched and field.name == "before"))
@@ -43,12 +44,22 @@ def _row(value: Touched | Rename | JournalHeader | FileState) -> dict[str, Any]:
     return {name: content for name, content, default in found if content != default}
 
 
-def veiled(header: JournalHeader, secret: Callable[[str], bool]) -> JournalHeader:
+def named_no_secret(header: JournalHeader, secret: Callable[[str], bool]) -> JournalHeader:
     """Return *header* without its code where the code names a secret file: it may hold what the file will hold."""
-    if not any(secret(word) for word in set(_NAME.findall(header.code))):
+    return veiled(header) if any(secret(word) for word in set(_NAME.findall(header.code))) else header
+
+
+def veiled(header: JournalHeader) -> JournalHeader:
+    """Return *header* without its code."""
+    if is_veiled(header) or not header.code:
         return header
     digest = hashlib.blake2b(header.code.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return replace(header, code=f"# not kept: this cell names a secret file ({digest})")
+    return replace(header, code=f"{_VEIL} ({digest})")
+
+
+def is_veiled(header: JournalHeader) -> bool:
+    """Return whether the code of *header* was left out."""
+    return header.code.startswith(_VEIL)
 
 
 class TurnJournal:
@@ -101,6 +112,29 @@ class TurnJournal:
     def skip(self, note: Note) -> None:
         """Note what could not be seen or kept."""
         self._add({"row": "skip", **asdict(note)})
+
+    def veil(self, command: str) -> None:
+        """Take the code of the cell out of what was noted so far, and put *command* for each that it ran.
+
+        A death in the middle leaves the journal as it was or as it is then.
+        """
+        header = self.header = veiled(self.header)
+        lines = []
+        with open(self.path, "rb") as file:
+            for line in file:
+                row = json.loads(line[9:])
+                match row["row"]:
+                    case "begin":
+                        lines.append(line_of({**row, "code": header.code}))
+                    case "ran":
+                        lines.append(line_of({**row, "command": command}))
+                    case _:
+                        lines.append(line)
+        self._file.close()
+        try:
+            fs.replace(self.path, b"".join(lines), sync=False)
+        finally:
+            self._file = fs.AppendFile(self.path)
 
     def end(self, outcome: TurnOutcome, *, with_outputs: bool = True) -> None:
         """Note that the cell ended."""

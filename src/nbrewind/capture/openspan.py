@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from nbrewind.capture import origins
 from nbrewind.capture.events import Touch, TouchKind
 from nbrewind.capture.expansion import children_of
 from nbrewind.capture.images import BeforeImages, Image
-from nbrewind.capture.journal import TurnJournal
+from nbrewind.capture.ledger import Ledger
 from nbrewind.capture.span import JournalHeader, Rename, SpanRecord, Touched, TurnOutcome
 from nbrewind.capture.witness import Located, Witnessing
 from nbrewind.model import EntryKind, Note, Settings
@@ -54,13 +54,11 @@ class OpenSpan:
         self.kind = header.kind
         self.writable_at_start = writable_at_start
         self.busy: set[int] = set()
-        self._paths = paths
         self._witnessing = witnessing
         self._prefix = header.operation_id
         self._images = BeforeImages(paths, settings, header.operation_id, witnessing.held)
         self._lock = threading.RLock()
-        self._shown = header
-        self._journal: TurnJournal | None = None
+        self._ledger = Ledger(paths, header, witnessing.hide, self._unjournaled)
         self._touches: dict[str, Touched] = {}
         self._pending: dict[str, _Pending] = {}
         self._seen: dict[str, tuple[int, int]] = {}
@@ -85,33 +83,19 @@ class OpenSpan:
     def open_journal(self, header: JournalHeader) -> None:
         """Put *header* (the span's, veiled where need be) on the disk."""
         with self._lock:
-            self._shown = header
-            try:
-                if self._journal is None:
-                    self._journal = TurnJournal.create(self._paths, header)
-                else:
-                    self._journal.begin(header)
-            except OSError as error:
-                self._unjournaled(error)
+            self._ledger.open(header)
 
     def end(self, outcome: TurnOutcome) -> None:
         """Note the cell's end."""
         with self._lock:
             self._outcome = outcome
             self._ended_ns = time.time_ns()
-            secret = any(touched.secret for touched in self._touches.values())
-            self._write(lambda journal: journal.end(outcome, with_outputs=not secret))
+            self._ledger.end(outcome)
 
     def close(self) -> SpanRecord:
         """Close the journal and return what was seen."""
         with self._lock:
-            journal = ""
-            if self._journal is not None:
-                try:
-                    journal = self._journal.close()
-                except OSError as error:
-                    journal = self._journal.path
-                    self._unjournaled(error)
+            journal = self._ledger.close()
             now = time.time_ns()
             return SpanRecord(
                 header=self.header,
@@ -170,14 +154,14 @@ class OpenSpan:
                 text = "" if self._ran else self.header.code.strip()[:200] or "a forked child"
             if text and text not in self._ran and len(self._ran) < _MAX_COMMANDS:
                 self._ran[text] = None
-                self._write(lambda journal: journal.ran(text))
+                self._ledger.ran(text)
 
     def skip(self, note: Note) -> None:
         """Note what could not be seen or kept."""
         with self._lock:
             if note not in self._notes and len(self._notes) < _MAX_NOTES:
                 self._notes[note] = None
-                self._write(lambda journal: journal.skip(note))
+                self._ledger.skip(note)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
     def _rename(self, touch: Touch) -> None:
@@ -203,7 +187,7 @@ class OpenSpan:
         with self._lock:
             self._seen.clear()
             self._renames.append(rename)
-            self._write(lambda journal: journal.rename(rename))
+            self._ledger.rename(rename)
 
     def _expand(self, touch: Touch, source: Located | None, target: Located | None) -> bool:
         """Keep what lies in a directory that is about to move; return False where it is too much for that.
@@ -246,7 +230,7 @@ class OpenSpan:
         try:
             touched = self._touched(path, kind, event, found, self._images.keep(path, found, place), place)
             with self._lock:
-                self._write(lambda journal: journal.touch(touched))
+                self._ledger.touch(touched)
                 self._touches[path] = touched
                 if touched.after_end:
                     self._late.add(path)
@@ -269,7 +253,7 @@ class OpenSpan:
             image=image.path,
             link=image.link,
             inside=place.inside,
-            secret=image.memory is not None,
+            secret=place.secret,
             device=found.st_dev if found else 0,
             inode=found.st_ino if found else 0,
             links=found.st_nlink if found else 1,
@@ -279,16 +263,8 @@ class OpenSpan:
             after_end=bool(self._ended_ns),
         )
 
-    def _write(self, add: Callable[[TurnJournal], None]) -> None:
-        """Add a row; what the disk refuses becomes a note in memory, and the user's call goes on."""
-        try:
-            if self._journal is None:
-                self._journal = TurnJournal.create(self._paths, self._shown)
-            add(self._journal)
-        except OSError as error:
-            self._unjournaled(error)
-
     def _unjournaled(self, error: OSError) -> None:
+        # A note in memory; the user's call goes on.
         self._notes.setdefault(Note("", f"the turn's journal cannot be written: {error.strerror or error}"))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from nbrewind.capture import children, hook, origins, wraps
 from nbrewind.capture.events import FILE_EVENTS, asked_directory, touches
-from nbrewind.capture.journal import remove, veiled
+from nbrewind.capture.journal import named_no_secret, remove
 from nbrewind.capture.openspan import OpenSpan
 from nbrewind.capture.resolution import Unresolvable
 from nbrewind.capture.span import JournalHeader, SpanKind, SpanRecord, TurnOutcome
@@ -61,6 +61,7 @@ class Recorder:
         *,
         writable: WritableFiles = _no_writable_files,
         live: Callable[[], Iterable[int]] = _no_children,
+        hide: Callable[[str], str] = str,
     ) -> None:
         self._paths = paths
         self._settings = settings
@@ -71,7 +72,7 @@ class Recorder:
         self._lock = threading.RLock()
         self._quiet = threading.Condition(self._lock)
         self._secrets: dict[tuple[OperationId, str], bytes] = {}
-        self._witnessing = Witnessing(tracker, coverage, settings, self._keep_secret)
+        self._witnessing = Witnessing(tracker, coverage, settings, self._keep_secret, hide)
         self._untaken: deque[OpenSpan] = deque()
         self._known_children: dict[int, str] = {}
         self._span: OpenSpan | None = None
@@ -117,7 +118,7 @@ class Recorder:
             span = self._span
         if span is not None:
             with hook.suspended():
-                span.open_journal(veiled(header, self._coverage.secret))
+                span.open_journal(named_no_secret(header, self._coverage.secret))
         origins.enter(header.operation_id)
 
     def end(self, outcome: TurnOutcome) -> None:
@@ -159,6 +160,10 @@ class Recorder:
             return self._secrets.get((operation, path))
         found = [content for (_, name), content in self._secrets.items() if name == path]
         return found[-1] if found else None
+
+    def secret_images(self) -> dict[str, bytes]:
+        """Return the bytes of each secret file (by absolute path) before its latest touch."""
+        return {path: content for (_, path), content in self._secrets.items()}
 
     def _gap(self, writable: Mapping[str, str]) -> OpenSpan:
         header = JournalHeader(operation_id=new_operation_id(), started=time.time(), kind=SpanKind.GAP)

@@ -12,6 +12,8 @@ from nbrewind.model import EntryKind, FileState, Note, OperationId, TurnStatus
 
 __all__ = ["JournalHeader", "Rename", "SpanKind", "SpanRecord", "Touched", "TurnOutcome"]
 
+SECRET: Final = "secret"
+"""Why bytes are kept in memory only."""
 DATABASE_SIBLINGS: Final = ("-journal", "-wal", "-shm")
 """Endings that SQLite puts behind a database's name; such a file belongs to its database."""
 
@@ -51,9 +53,9 @@ class Touched:
     """One resolved path that this process was about to change, and what stood there before the span.
 
     *before* is None where nothing stood. Its bytes are in the shadow repository if `before.object` is set, else in the
-    raw copy at *image*, else in memory (*secret*); `before.missing` says why they are nowhere. A symlink's text is
-    *link*. *inside* is the path relative to the workspace, None outside of it. *origin* is the operation whose thread
-    or task it was, where that is not this span's own.
+    raw copy at *image*, else, of a *secret* file, in memory; `before.missing` says why they are nowhere. A symlink's
+    text is *link*. *inside* is the path relative to the workspace, None outside of it. *origin* is the operation whose
+    thread or task it was, where that is not this span's own.
     """
 
     path: str
@@ -83,7 +85,7 @@ class Touched:
         before = self.before
         if before is None or before.kind in (EntryKind.DIRECTORY, EntryKind.SPECIAL):
             return True
-        return bool(before.object or self.image or self.secret) or self.link is not None
+        return bool(before.object or self.image) or self.link is not None or (self.secret and before.missing == SECRET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

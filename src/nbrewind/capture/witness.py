@@ -56,12 +56,14 @@ class Witnessing:
         coverage: CoverageView,
         settings: Settings,
         keep_secret: Callable[[OperationId, str, bytes], None],
+        hide: Callable[[str], str] = str,
     ) -> None:
         self._tracker = tracker
         self._coverage = coverage
         self._store = settings.store_dir.rstrip("/")
         self.root = settings.workspace
         self.keep_secret = keep_secret
+        self.hide = hide
 
     def locate(self, path: str, *, directory: bool = False) -> Located | None:
         """Return where *path* lies, None if it does not count: our own, excluded, shared or temporary."""

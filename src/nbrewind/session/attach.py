@@ -17,6 +17,7 @@ from nbrewind.resources.files.restore import files_recoverer
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.core import Parts
+from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
 from nbrewind.store.frames import Damage
 from nbrewind.store.layout import (
@@ -118,6 +119,7 @@ def wire(
             tracker.load(head.checkpoint.files)
         except StoreError as error:
             notes.append(Note("", f"the last point cannot be read, so all files are copied anew: {error.message}"))
+    secrecy = Secrecy(settings.workspace, coverage)
     recorder = Recorder(
         tracker,
         coverage,
@@ -125,6 +127,7 @@ def wire(
         settings,
         writable=writable_files,
         live=children,
+        hide=secrecy.hide,
     )
     return Parts(
         settings=settings,
@@ -135,6 +138,7 @@ def wire(
         coverage=coverage,
         tracker=tracker,
         gc=GcLock(store),
+        secrecy=secrecy,
         lock=held.lock,
         log=held.log,
         recorder=recorder,
@@ -172,6 +176,7 @@ def looking_parts(settings: Settings, session: SessionId | None) -> Parts:
         coverage=coverage,
         tracker=FileTracker(settings.workspace, coverage, repository),
         gc=GcLock(store),
+        secrecy=Secrecy(settings.workspace, coverage),
         operations=reading.operations,
         damaged=damage_notes(reading.damaged),
         notebook=reading.operations[-1].notebook if reading.operations else "",

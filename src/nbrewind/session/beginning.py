@@ -95,6 +95,7 @@ class Beginning(Capturing):
         if self._copying:
             self._copy_until(time.monotonic() + self.settings.first_copy_wait)
         self._begun = True
+        self._parts.secrecy.learn(note.subject for note in self._parts.tracker.missing)
         if self._marks_attach:
             operation = self._append(OperationKind.ATTACH, files=self._files_in_force())
             self._name_roots(operation)

@@ -11,7 +11,8 @@ from nbrewind.capture.span import JournalHeader, SpanKind, SpanRecord
 from nbrewind.errors import InconsistentState, RewindError
 from nbrewind.model import Note, Verdict
 from nbrewind.session.core import LOGGER
-from nbrewind.session.keeping import Captured, Keeping, inline
+from nbrewind.session.keeping import Captured, Keeping
+from nbrewind.session.texts import texts_of
 from nbrewind.store.layout import new_operation_id
 
 __all__ = ["Captured", "Capturing"]
@@ -74,7 +75,7 @@ class Capturing(Keeping):
         reason = self._health.not_protected or Note("", "it could not be saved")
         try:
             nothing = Attribution((), (), (Note("", reason.reason),), Verdict.PARTIAL)
-            self._log_turn(span, None, nothing, inline(span), ())
+            self._log_turn(span, None, nothing, texts_of(span, self._secrets(span)), ())
         except (RewindError, OSError):
             # Its journal stays: the next attach makes the operation from it.
             LOGGER.debug("A turn is in its journal only.", exc_info=True)

@@ -28,6 +28,7 @@ from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.rewind.timeline import Timeline
 from nbrewind.session.mutex import Mutex
+from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
 from nbrewind.store.layout import SessionPaths, StorePaths, new_operation_id
 from nbrewind.store.locks import GcLock, SessionLock
@@ -80,6 +81,7 @@ class Parts:
     coverage: Coverage
     tracker: FileTracker
     gc: GcLock
+    secrecy: Secrecy
     lock: SessionLock | None = None
     log: OperationLog | None = None
     recorder: Recorder | None = None

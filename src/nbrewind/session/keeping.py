@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from nbrewind.capture.attribution import Attribution, attribute
@@ -25,6 +22,7 @@ from nbrewind.model import (
     TurnStatus,
     Verdict,
 )
+from nbrewind.resources.files.scan import Scan
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.resources.files.snapshot import Snapshot
 from nbrewind.rewind.critical import critical
@@ -33,18 +31,14 @@ from nbrewind.session.judgement import with_conflicts, with_links
 from nbrewind.session.looking import Looking
 from nbrewind.session.neighbours import Neighbours
 from nbrewind.session.outside import Keeper, before_images, outside_changes
-from nbrewind.session.redaction import redacted, secret_values
 from nbrewind.session.roots import COPY, roots_of
+from nbrewind.session.texts import Texts, texts_of
 from nbrewind.session.turns import TurnStart
 from nbrewind.store.codec import to_json
-from nbrewind.store.shadow.writer import PackWriter
 
-__all__ = ["Captured", "Keeping", "Texts", "inline"]
+__all__ = ["Captured", "Keeping"]
 
-_INLINE_CODE = 4 << 10
-_INLINE_OUTPUTS = 8 << 10
 _INLINE_CHANGES = 64
-_SECRET_LIMIT = 1 << 16
 _LATELY = "the last cell"
 
 
@@ -54,16 +48,6 @@ class Captured(Enum):
     LOGGED = "logged"
     NOTHING = "nothing"
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Code and outputs of a turn as they go into the log, and the objects that hold the rest."""
-
-    code: str
-    outputs: str
-    code_at: ObjectId | None = None
-    outputs_at: ObjectId | None = None
 
 
 class Keeping(Looking):
@@ -98,12 +82,12 @@ class Keeping(Looking):
                 keeper = Keeper(writer)
                 outside = outside_changes(span, keeper, self._parts.coverage, self.settings)
                 images = before_images(span, keeper)
-                texts = self._texts(span, writer)
+                texts = texts_of(span, self._secrets(span, scan), writer.zblob)
                 snapshot = tracker.snapshot(
                     writer,
                     scan,
                     operation_id=span.header.operation_id,
-                    label=span.header.code.split("\n", 1)[0],
+                    label=texts.code.split("\n", 1)[0],
                     force=span.forced(),
                     before_images=images,
                     extra=keeper.blobs,
@@ -111,6 +95,7 @@ class Keeping(Looking):
                     deadline=deadline,
                     trailers={"Session": self.id, "Parent": self.head or "none"},
                 )
+                self._parts.secrecy.learn(change.path for change in snapshot.changes if change.after is not None)
                 overlap = self._neighbours.since(span.started_ns)
                 judged = attribute(
                     span,
@@ -180,19 +165,19 @@ class Keeping(Looking):
     ) -> Operation:
         header, outcome = span.header, span.outcome
         late = self._late.get(header.operation_id)
-        reasons = tuple(dict.fromkeys((*judged.reasons, *notes, *((late,) if late else ()))))
+        reasons = texts.clean(dict.fromkeys((*judged.reasons, *notes, *((late,) if late else ()))))
         turn = Turn(
             code=texts.code,
             number=header.number,
             cell_id=header.cell_id,
             status=outcome.status if outcome else TurnStatus.INTERRUPTED,
-            error=outcome.error if outcome else "the kernel ended in the middle of it",
+            error=texts.error,
             started=header.started,
             ended=outcome.ended if outcome else 0.0,
             outputs=texts.outputs,
             code_at=texts.code_at,
             outputs_at=texts.outputs_at,
-            ran=span.ran,
+            ran=texts.ran,
             verdict=Verdict.PARTIAL if reasons else judged.verdict,
             reasons=reasons,
         )
@@ -230,32 +215,11 @@ class Keeping(Looking):
     def _files_in_force(self) -> FilesAddress | None:
         return self._parts.tracker.address if self.settings.git_anchor else None
 
-    def _texts(self, span: SpanRecord, writer: PackWriter) -> Texts:
-        """Return code and outputs for the log; long ones become objects, values of touched secrets are taken out."""
-        whole = inline(span)
-        values = secret_values(self._secret_contents(span))
-        code, outputs = redacted(whole.code, values), redacted(whole.outputs, values)
-        code_at = outputs_at = None
-        if len(code) > _INLINE_CODE:
-            code_at = writer.zblob(code.encode("utf-8", "surrogatepass"))
-            code = code[:_INLINE_CODE]
-        if len(outputs) > _INLINE_OUTPUTS:
-            outputs_at = writer.zblob(outputs.encode("utf-8", "surrogatepass"))
-            outputs = "[]"
-        return Texts(code, outputs, code_at, outputs_at)
-
-    def _secret_contents(self, span: SpanRecord) -> Iterator[bytes]:
-        for touched in span.touches.values():
-            if touched.secret:
-                before = self._secret_image(touched.path)
-                if before is not None:
-                    yield before
-                with suppress(OSError):
-                    yield Path(touched.path).read_bytes()[:_SECRET_LIMIT]
-
-    def _secret_image(self, path: str) -> bytes | None:
+    def _secrets(self, span: SpanRecord, scan: Scan | None = None) -> tuple[str, ...]:
+        """Return what must not be stored of the texts of *span*."""
         recorder = self._parts.recorder
-        return recorder.secret_image(path) if recorder is not None else None
+        images = recorder.secret_images() if recorder is not None else {}
+        return self._parts.secrecy.values(span, images, scan)
 
     def _heed_generation(self) -> None:
         """Forget what was believed stored if somebody dropped objects since."""
@@ -295,8 +259,3 @@ class Keeping(Looking):
     def _freeze(self, error: InconsistentState) -> None:
         """Hold all cells until the person recovers or says to go on."""
         self._health.frozen = Note("session", error.message)
-
-
-def inline(span: SpanRecord) -> Texts:
-    """Return code and outputs as the recorder has them."""
-    return Texts(span.header.code, span.outcome.outputs if span.outcome else "[]")

@@ -199,7 +199,7 @@ class Moving(Planning):
             UsageError: an empty or overlong name.
             RewindRefused: (busy) a cell with other code runs.
         """
-        label = " ".join(text.split())
+        label = self._parts.secrecy.hide(" ".join(text.split()))
         if not label or len(label) > _LONGEST_NAME:
             raise UsageError(f"A name has 1 to {_LONGEST_NAME} characters. {NOTHING_CHANGED}")
         if self.turn_is_open:

@@ -14,7 +14,7 @@ _SHORTEST = 6
 _KEY = 8
 _LONG_KEY = 20
 _PAIR = re.compile(r"""^\s*(?:export\s+)?["']?[\w.\-]+["']?\s*[=:]\s*["']?(.*?)["']?,?\s*$""")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)+)"(?!\s*:)')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)+)"(\s*:)?')
 _LITERAL = re.compile(r"('''|\"\"\"|'|\")((?:\\.|(?!\1).)*)\1", re.DOTALL)
 
 
@@ -63,8 +63,10 @@ def redacted(text: str, values: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1000)
 def _forms(value: str) -> tuple[str, ...]:
-    escaped = (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1])
-    return tuple(dict.fromkeys((value, *escaped)))
+    once = (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1])
+    # Outputs are JSON, and hold what a cell shows as a literal.
+    twice = (json.dumps(form)[1:-1] for form in once)
+    return tuple(dict.fromkeys((*once, *twice)))
 
 
 def _values(line: str) -> Iterator[str]:
@@ -76,9 +78,10 @@ def _values(line: str) -> Iterator[str]:
     else:
         yield line
         yield from filter(is_key, line.split())
-    for quoted in _QUOTED.findall(line):
-        # A key in a JSON file is one string with its line ends escaped.
-        yield from (part for part in quoted.split("\\n") if not part.startswith("-----"))
+    for quoted, colon in _QUOTED.findall(line):
+        if not colon:
+            # A key in a JSON file is one string with its line ends escaped.
+            yield from (part for part in quoted.split("\\n") if not part.startswith("-----"))
 
 
 def _longest_first(found: set[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -41,7 +41,7 @@ class Secrecy:
                 self._files.setdefault(self._absolute(path), ())
         for path, known in self._files.items():
             try:
-                found = os.stat(path)
+                found = Path(path).stat()
             except OSError:
                 continue
             now = (found.st_mtime_ns, found.st_size, found.st_ino)
@@ -53,15 +53,16 @@ class Secrecy:
         """Return *text* without the keys that are known; reads nothing."""
         return redacted(text, self._keys) if text else text
 
-    def values(self, span: SpanRecord, image: Callable[[str], bytes | None], scan: Scan) -> tuple[str, ...]:
-        """Return what has to be taken out of the texts of *span*; *image* gives the bytes that a touched file had."""
+    def values(self, span: SpanRecord, images: Mapping[str, bytes], scan: Scan | None) -> tuple[str, ...]:
+        """Return what has to be taken out of the texts of *span*; *images* are the bytes that secret files had."""
         code = span.header.code
         touched = [path for path, touch in span.touches.items() if touch.secret]
         named = self._named(code)
-        changed = self._changed_since(scan, span.started_ns) if span.ran or span.forked else []
+        changed = self._changed_since(scan, span.started_ns) if scan is not None and (span.ran or span.forked) else []
         self.learn((*touched, *changed))
-        images = (content for path in touched if (content := image(path)) is not None)
-        found = dict.fromkeys(secret_values(chain(images, _contents({*touched, *named, *changed}))))
+        about = {*touched, *named, *changed}
+        before = (images[path] for path in about if path in images)
+        found = dict.fromkeys(secret_values(chain(before, _contents(about))))
         if touched or named:
             found.update(dict.fromkeys(literal_values(code)))
         self._remember(found)

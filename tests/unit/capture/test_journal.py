@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from nbrewind.capture.journal import TurnJournal, veiled
+from nbrewind.capture.journal import TurnJournal, named_no_secret
 from nbrewind.capture.reading import discard, read_journal, read_journals, span_of, sweep_images
 from nbrewind.capture.span import JournalHeader, Rename, SpanKind, Touched, TurnOutcome
 from nbrewind.model import EntryKind, FileState, Note, ObjectId, OperationId, TurnStatus
@@ -142,8 +142,8 @@ def test_code_that_names_a_secret_file_is_not_journaled() -> None:
     def secret(name: str) -> bool:
         return name == ".env"
 
-    assert veiled(HEADER, secret) is HEADER
-    hidden = veiled(replace(HEADER, code="open('.env').write('KEY')"), secret)
+    assert named_no_secret(HEADER, secret) is HEADER
+    hidden = named_no_secret(replace(HEADER, code="open('.env').write('KEY')"), secret)
 
     assert "KEY" not in hidden.code and hidden.operation_id == HEADER.operation_id
 
