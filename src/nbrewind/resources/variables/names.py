@@ -1,0 +1,211 @@
+"""Which variables a cell may have changed: those its code names, and those that the code it runs can reach.
+
+Nothing watches the namespace while a cell runs. Instead its code is read, and the objects it names are walked: functions
+to the globals they mention, methods, closures, callbacks, iterators. Where code can reach names that it does not spell,
+the answer is "all". What a call through C code reaches without any reference that can be seen is found later, by
+comparing everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from nbrewind.resources.variables.ambient import ambient, busy_thread
+from nbrewind.resources.variables.facts import NOTHING, CodeFacts, compile_cell, facts_of
+from nbrewind.resources.variables.families import drawing, family, overlapping
+from nbrewind.resources.variables.foreign import SharedState
+from nbrewind.resources.variables.kinds import PURE, QUIET, user_modules
+from nbrewind.resources.variables.magic_words import without_magics
+from nbrewind.resources.variables.patches import Patches
+from nbrewind.resources.variables.reaching import Walk, targets_of_proxies
+
+__all__ = ["NameReader", "Reach", "reach"]
+
+_BUDGET: Final = 5_000
+_AMBIENT_BUDGET: Final = 5_000
+_RESULTS: Final = re.compile(r"_(\d+|_{0,2}|oh|dh|ih|i{1,3}|i\d+)\Z|Out\Z")
+_HOOKS: Final = re.compile(
+    r"regist|hook|callback|callable|subscrib|listen|connect|observe|^on_|^add_|^set_|atexit|^signal$|finalize|patch|trace"
+    r"|profile|sched|call_later|call_soon|submit|^bind|handler|seterrcall|dispatch|plugin"
+)
+"""Words of calls that may keep a function of a cell somewhere in a library, to be called by another cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The variables that may have changed: *names*, or None for all, and then *reason* says why."""
+
+    names: frozenset[str] | None
+    reason: str = ""
+
+    def __or__(self, other: Reach) -> Reach:
+        """Return what one or the other reaches."""
+        if self.names is None:
+            return self
+        return other if other.names is None else Reach(self.names | other.names)
+
+
+def reach(code: str, namespace: dict[str, object]) -> Reach:
+    """Return what the transformed cell *code* can reach in *namespace*, knowing nothing of earlier cells. Never raises.
+
+    Call it before the cell runs and again after it: functions called may be bound anew by the cell, and code it imports
+    may not be there before.
+    """
+    return NameReader(complete=False).before(code, namespace)
+
+
+class NameReader:
+    """Reads the cells of one session. It holds names and weak references, never an object of the user.
+
+    *roots* gives more functions that may run in any cell (callbacks registered with the shell). *complete*: every cell
+    that made functions was, or will be, read or noted, so that functions that cannot be found are known by the names
+    they mention.
+    """
+
+    def __init__(self, *, roots: Callable[[], Iterable[object]] = tuple, complete: bool = True) -> None:
+        self._roots = roots
+        self._complete = complete
+        self._later: set[str] = set()
+        self._hooked: set[str] = set()
+        self._patches = Patches()
+        self._code: str | None = None
+        self._facts = NOTHING
+
+    def note(self, code: str) -> None:
+        """Take in a cell that ran earlier or elsewhere: functions that it made may live."""
+        self._read(code)
+
+    def before(self, code: str, namespace: dict[str, object]) -> Reach:
+        """Return what the transformed cell *code*, which is about to run, can reach. Never raises."""
+        self._code = code
+        self._facts = self._read(code)
+        return self._reach(self._facts, namespace)
+
+    def after(self, namespace: dict[str, object]) -> Reach:
+        """Return what the cell given to `before` can reach now that it ran; unite it with the answer before."""
+        if not self._facts.escape and (self._facts.patches or "setattr" in self._facts.loads):
+            self._patches.look(self._facts.loads, self._facts.words, namespace)
+        if any(_HOOKS.search(word) for word in self._facts.words):
+            self._hooked |= self._facts.later
+            self._hooked |= {name for name in self._facts.loads | self._facts.stores if callable(namespace.get(name))}
+        return self._reach(self._facts, namespace)
+
+    def _read(self, code: str) -> CodeFacts:
+        try:
+            facts = _cell_facts(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            # Such a cell does not run; what else it might be is not for us to guess.
+            return CodeFacts(escape="not Python")
+        self._later |= facts.later
+        return facts
+
+    def _reach(self, facts: CodeFacts, namespace: dict[str, object]) -> Reach:
+        if facts.escape:
+            return Reach(None, facts.escape)
+        try:
+            return self._walk(facts, namespace)
+        except Exception as error:  # noqa: BLE001  a hostile class may raise from anywhere: then all may have changed
+            return Reach(None, type(error).__name__)
+
+    def _walk(self, facts: CodeFacts, namespace: dict[str, object]) -> Reach:
+        busy = busy_thread(namespace)
+        if busy:
+            return Reach(None, f"thread {busy}")
+        walk = Walk(namespace, _BUDGET)
+        walk.code(facts)
+        walk.visit(self._patches.met(facts.loads, walk.words, namespace))
+        around = Walk(namespace, _AMBIENT_BUDGET)
+        around.visit([*ambient(namespace), *self._patches.present(namespace), *self._roots()])
+        around.name(self._hooked)
+        reason = walk.escape or around.escape or _unnamed_result(facts, namespace)
+        if reason:
+            return Reach(None, reason)
+        around.linked.clear()  # what a library does by itself is no cell's doing
+        _join(walk, around)
+        return self._close(walk, facts, namespace)
+
+    def _close(self, walk: Walk, facts: CodeFacts, namespace: dict[str, object]) -> Reach:
+        """Follow links other than references until nothing is added."""
+        names = {name for name in facts.loads | facts.stores | walk.loads if name in namespace or name in facts.stores}
+        linked: set[str] = set()
+        shared = False
+        while True:
+            if walk.over:
+                if not self._complete:
+                    return Reach(None, "too much to look through")
+                walk.extend(_BUDGET)
+                walk.name(self._later)
+                walk.over = False
+            more = _linked(walk, namespace, linked)
+            if (walk.modules or walk.over) and not shared and user_modules():
+                shared = True
+                walk.escape = walk.escape or _share(walk, namespace)
+            if walk.proxies:
+                more |= set(targets_of_proxies(namespace.items()))
+            more |= {name for name, value in namespace.items() if id(value) in walk.seen}
+            more |= {name for name in walk.loads if name in namespace}
+            if walk.escape:
+                return Reach(None, walk.escape)
+            if more <= names:
+                return Reach(frozenset(names))
+            walk.name(more - names)
+            names |= more
+
+
+def _cell_facts(code: str) -> CodeFacts:
+    if "get_ipython" not in code:
+        return facts_of(compile_cell(code))
+    plain, magics = without_magics(code)
+    facts = facts_of(compile_cell(plain)) | CodeFacts(loads=frozenset(magics.names), escape=magics.escape)
+    for source in magics.sources:
+        facts |= _cell_facts(source)
+    return facts
+
+
+def _unnamed_result(facts: CodeFacts, namespace: dict[str, object]) -> str:
+    """Return the name of an earlier cell's result that the cell uses and that may be a part of some variable's value."""
+    for name in facts.loads:
+        if _RESULTS.match(name) and name in namespace:
+            value = namespace[name]
+            results = list(value.values()) if isinstance(value, dict) and name in ("Out", "_oh") else [value]
+            known = {id(other) for key, other in namespace.items() if not _RESULTS.match(key)}
+            if any(type(one) not in QUIET and id(one) not in known for one in results):
+                return name
+    return ""
+
+
+def _join(walk: Walk, other: Walk) -> None:
+    walk.seen |= other.seen
+    walk.loads |= other.loads
+    walk.modules |= other.modules
+    walk.over = walk.over or other.over
+    walk.proxies = walk.proxies or other.proxies
+
+
+def _linked(walk: Walk, namespace: dict[str, object], done: set[str]) -> set[str]:
+    """Return the names that libraries met may link to what was met; *done* are the libraries asked already."""
+    roots = walk.linked - PURE
+    names: set[str] = set()
+    if drawing() and (roots or walk.linked & {"pandas", "scipy", "sklearn"}):
+        roots |= {"matplotlib", "mpl_toolkits"}
+    fresh = frozenset(roots - done)
+    done |= fresh
+    if fresh:
+        names.update(family(namespace, fresh))
+    if "torch" in fresh:
+        names.update(overlapping(namespace))
+    return names
+
+
+def _share(walk: Walk, namespace: dict[str, object]) -> str:
+    counts: dict[int, int] = {}
+    for value in namespace.values():
+        counts[id(value)] = counts.get(id(value), 0) + 1
+    state = SharedState(namespace)
+    state.walk(counts)
+    walk.visit(state.cells)
+    walk.seen.update(state.seen)
+    return state.escape
