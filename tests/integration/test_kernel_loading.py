@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.builders import TestKernel
+from tests.stores import stores_below
 
 pytestmark = pytest.mark.kernel
 
@@ -212,3 +213,36 @@ def test_terminal_session_goes_back_with_its_prompt(workspace, home):
     assert "In [4]: now 5 1" in done.stdout, done.stdout + done.stderr
     assert "In [5]: then 6" in done.stdout
     assert "not unique" not in done.stdout + done.stderr
+
+
+def test_status_and_list_say_why_nbrewind_is_off(workspace, home):
+    nowhere = dict.fromkeys(("JUPYTER_DATA_DIR", "HOME"), "/proc/nowhere")
+    kernel = TestKernel(workspace.root, home, environment=nowhere)
+    kernel.start()
+    try:
+        assert kernel.run("%rewind status").status == "error"
+        kernel.run("%load_ext nbrewind")
+        for verb in ("status", "list", ""):
+            run = kernel.run(f"%rewind {verb}")
+            assert run.status == "ok" and "nbrewind is off, nothing is protected" in run.text, run
+        refused = kernel.run("%rewind to 1 --yes")
+        assert refused.status == "error" and "nbrewind is off" in refused.error
+        kernel.run("%unload_ext nbrewind")
+    finally:
+        kernel.stop()
+
+
+def test_points_of_a_store_from_a_later_version_are_not_touched_and_status_says_so(workspace, home):
+    kernel = TestKernel(workspace.root, home)
+    kernel.start()
+    try:
+        kernel.load()
+        kernel.run("open('a','w').write('1')")
+        kernel.run("%unload_ext nbrewind")
+        (store,) = stores_below(home)
+        (store / "format").write_text("nbrewind-store 99\n")
+        kernel.run("%load_ext nbrewind")
+        run = kernel.run("%rewind status")
+        assert run.status == "ok" and "later version" in run.text + run.error, run
+    finally:
+        kernel.stop()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbrewind.errors import RewindError
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.session.status import Status
 from nbrewind.ui.wording import count, printable, size
 
-__all__ = ["greeting", "off_line"]
+__all__ = ["greeting"]
 
 _MOST = 3
 _ORDINARY = ("excluded by default", "git's own data", "SQLite's shared memory")
@@ -41,11 +40,6 @@ def greeting(status: Status, folder: str) -> list[str]:
     if more:
         lines.append(" ".join([*more, "%rewind status"]))
     return lines
-
-
-def off_line(error: RewindError) -> str:
-    """Return the line that says why nothing is protected."""
-    return printable(" ".join(filter(None, (f"nbrewind is off, nothing is protected: {error.message}", error.hint))))
 
 
 def _shown(workspace: str, folder: str) -> str:

@@ -16,13 +16,15 @@ from nbrewind.capture.outputs import OutputCollector
 from nbrewind.errors import RewindError
 from nbrewind.extension.exits import Exits
 from nbrewind.extension.frozen import CellBrake
-from nbrewind.extension.greeting import greeting, off_line
+from nbrewind.extension.greeting import greeting
 from nbrewind.extension.history import ShellState
 from nbrewind.extension.hooks import CellHooks
 from nbrewind.extension.settings import NBRewind, surroundings
-from nbrewind.session.current import leave, take
+from nbrewind.model import Settings
+from nbrewind.session.current import decline, leave, take
 from nbrewind.session.session import Session
 from nbrewind.ui import magics
+from nbrewind.ui.absence import off_text
 
 __all__ = ["load", "unload"]
 
@@ -58,11 +60,8 @@ def load(shell: Any) -> None:
     try:
         magics.install(shell)
         lines = _load(shell)
-    except RewindError as error:
-        lines = [off_line(error)]
     except Exception as error:  # noqa: BLE001  the kernel's start comes first
-        _LOG.error("nbrewind could not be loaded.", exc_info=True)
-        lines = [f"nbrewind is off, nothing is protected: {type(error).__name__}: {error}"]
+        lines = [_turned_down(error, None)]
     for line in lines:
         _say(line)
 
@@ -74,6 +73,7 @@ def unload(shell: Any) -> None:
         magics.uninstall(shell)
         # IPython lists every instance of magics there, and never takes one out.
         shell.configurables[:] = [one for one in shell.configurables if not isinstance(one, magics.RewindMagics)]
+        leave(None)
         if loaded is not None:
             delattr(shell, _ATTRIBUTE)
             loaded.take_out(shell)
@@ -87,7 +87,10 @@ def _load(shell: Any) -> list[str]:
     folder = str(Path(notebook).parent) if notebook else str(Path.cwd())
     settings = traits.settings(surroundings(folder, getattr(shell, "ipython_dir", "")), _scope(shell, notebook))
     state = ShellState(shell)
-    session = Session.attach(settings, notebook=notebook, kernel=_kernel(shell), shell=state)
+    try:
+        session = Session.attach(settings, notebook=notebook, kernel=_kernel(shell), shell=state)
+    except Exception as error:  # noqa: BLE001  the kernel's start comes first
+        return [*warnings, _turned_down(error, settings)]
     hooks = CellHooks(shell, session, state, OutputCollector(shell))
     session.scheduler = lambda job: _soon(settings.capture_delay, job)
     loaded = _Loaded(
@@ -104,6 +107,15 @@ def _load(shell: Any) -> list[str]:
     shell.configurables.append(traits)
     setattr(shell, _ATTRIBUTE, loaded)
     return [*warnings, *greeting(session.status(), folder)]
+
+
+def _turned_down(error: Exception, settings: Settings | None) -> str:
+    """Remember why nothing is protected, for `%rewind status`, and return the line that says so."""
+    if not isinstance(error, RewindError):
+        _LOG.error("nbrewind could not be loaded.", exc_info=True)
+        error = RewindError(f"{type(error).__name__}: {error}")
+    decline(error, settings)
+    return off_text(error)
 
 
 def _soon(delay: float, job: Callable[[], None]) -> bool:

@@ -12,7 +12,8 @@ from IPython.core.error import UsageError as ShellError
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbrewind.errors import RewindError, StoreError, UsageError
-from nbrewind.session.current import current
+from nbrewind.session.current import current, declined
+from nbrewind.ui.absence import look_without
 from nbrewind.ui.completion import complete
 from nbrewind.ui.manual import help_page
 from nbrewind.ui.page import Page
@@ -43,7 +44,7 @@ class RewindMagics(Magics):
         as_json = "--json" in line.split()
         try:
             call = parse(line)
-            page = self._desk(call, line).run(call) if call.verb != "help" else help_page(call)
+            page = self._page(call, line)
         except RewindError as error:
             if as_json:
                 emit(to_json(error_data(error)))
@@ -56,17 +57,21 @@ class RewindMagics(Magics):
             ) from None
         self._show(page, call)
 
-    def _desk(self, call: Call, line: str) -> Desk:
-        session = current()
+    def _page(self, call: Call, line: str) -> Page:
+        if call.verb == "help":
+            return help_page(call)
+        session, why = current(), declined()
         if session is None:
-            raise _OFF
-        cell = _asking_cell(self.shell, line)
-        return Desk(
+            if why is None:
+                raise _OFF
+            return look_without(why, call)
+        desk = Desk(
             session=session,
             headless=_is_headless(self.shell),
-            asked_by=cell,
+            asked_by=_asking_cell(self.shell, line),
             user_names=self.shell.user_ns if self.shell is not None else None,
         )
+        return desk.run(call)
 
     def _show(self, page: Page, call: Call) -> None:
         if call.has("json"):
