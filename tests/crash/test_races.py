@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from nbrewind.errors import RewindRefused, RewindRolledBack
+from nbrewind import fs
+from nbrewind.errors import RewindError, RewindRefused, RewindRolledBack
 from nbrewind.model import FileStep
 from nbrewind.resources import RewindContext
 from nbrewind.resources.archive import Archive
@@ -265,3 +266,76 @@ def _resource_alone(scene: Scene, steps: tuple[FileStep, ...], race: Callable[[]
         archive.abort()
         resource.close()
     return "done"
+
+
+def test_directory_that_is_swapped_for_a_link_all_the_time_leads_nowhere(ground: Path) -> None:
+    scene = Scene(ground / "scene")
+    scene.lay({"d/x": b"0"})
+    scene.put(str(scene.outside / "x"), b"theirs")
+    os.symlink(scene.outside, scene.path("e"))
+    before = looks(scene.outside, times=True)
+    ending = os.pipe()
+    if not (swapper := os.fork()):
+        os.close(ending[1])
+        _swap_until_the_end(str(scene.path("d")), str(scene.path("e")), ending[0])
+    os.close(ending[0])
+    outcomes: Counter[str] = Counter()
+    end = time.monotonic() + _SECONDS / 4
+    number = 0
+    while time.monotonic() < end or not (outcomes["done"] and outcomes["refused"]):
+        now, then = b"%d" % number, b"%d" % (number + 1)
+        outcome = _resource_alone_or_not(scene, scene.steps({"d/x": now}, {"d/x": then}))
+        number += outcome == "done"
+        outcomes[outcome] += 1
+    os.close(ending[1])
+    assert os.waitpid(swapper, 0)[1] == 0
+    scene.close()
+
+    real = next(path for path in (scene.path("d"), scene.path("e")) if not path.is_symlink())
+    assert looks(scene.outside, times=True) == before
+    assert os.listdir(real) == ["x"]
+    assert (real / "x").read_bytes() == b"%d" % number
+    assert outcomes["done"] > 0
+    assert outcomes["refused"] > 0
+
+
+def _swap_until_the_end(one: str, other: str, ending: int) -> None:
+    with suppress(BaseException):
+        os.set_blocking(ending, False)
+        while True:
+            fs.rename_exchange(one, other)
+            time.sleep(random.random() * 0.002)
+            with suppress(BlockingIOError):
+                if not os.read(ending, 1):
+                    os._exit(0)
+    os._exit(1)
+
+
+def _resource_alone_or_not(scene: Scene, steps: tuple[FileStep, ...]) -> str:
+    """Run without log and intent; a path that leads elsewhere for a moment is tried again until it leads back."""
+    resource = scene.resource()
+    archive = Archive(scene.repository, scene.operation().id, "archive")
+    try:
+        try:
+            resource.prepare(scene.plan(steps), RewindContext(scene.operation().id, scene.repository, archive))
+            archive.finish()
+        except RewindRefused:
+            return "refused"
+        outcome = "done"
+        try:
+            resource.stage()
+            resource.apply()
+        except RewindRefused:
+            outcome = "rolled back"
+        act = resource.finish if outcome == "done" else resource.rollback
+        for _ in range(1000):
+            try:
+                act()
+            except (OSError, RewindError):
+                time.sleep(0.001)
+            else:
+                return outcome
+        raise AssertionError("neither forward nor back")
+    finally:
+        archive.abort()
+        resource.close()

@@ -69,12 +69,14 @@ class Carrying:
         for move in self._of(Phase.EARLY):
             with blaming(move.path):
                 self._rename(move) if move.kind is MoveKind.RENAME else self._set_mode(move)
+        with blaming("the renamed directories"):
+            # Else a power cut could leave what is staged inside under the directory's other name, where nobody looks.
+            flush_directories(self._of(Phase.EARLY), self._places)
         stages = [move for move in self._moves if move.stages]
-        asides = {move.path: move.aside for move in stages}
         staging = Staging(self._places, self._inspection.repository, sum(1 + len(move.built) for move in stages))
-        for move in sorted(stages, key=lambda move: bool(move.link_to)):
+        for move in sorted(stages, key=lambda move: bool(move.built)):
             with blaming(move.path):
-                staging.build(move, asides[move.link_to] if move.link_to else "")
+                staging.build(move)
         with blaming("the staged files"):
             staging.flush()
         for move in self._of(Phase.MAIN):

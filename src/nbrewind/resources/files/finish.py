@@ -83,6 +83,8 @@ class Finish:
             # Cutting moves the time; asked of the file, since a death may have come between the two.
             if after.mtime_ns and not extra and os.fstat(fd).st_mtime_ns != after.mtime_ns:
                 fs.utime_ns(fd, after.mtime_ns)
+            # Always: the intent is about to go, and a death may have come between an earlier change and its flush.
+            fs.sync_file(fd)
         finally:
             os.close(fd)
 

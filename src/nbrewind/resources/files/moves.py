@@ -40,10 +40,11 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What stands at *name*, a path relative to a directory that moves as a whole."""
+    """What stands at *name*, a path relative to a directory that moves as a whole; *link_to* as for `Move`."""
 
     name: str
     state: FileState
+    link_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

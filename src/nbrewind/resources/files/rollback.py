@@ -164,6 +164,8 @@ class Rollback:
                 fs.chmod(fd, before.mode)
             if not extra and before.mtime_ns and now.st_mtime_ns != before.mtime_ns:
                 fs.utime_ns(fd, before.mtime_ns)
+            # Always, as in `Finish`: after the intent nobody puts anything right.
+            fs.sync_file(fd)
         finally:
             os.close(fd)
 

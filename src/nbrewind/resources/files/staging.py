@@ -32,18 +32,16 @@ class Staging:
         # Above some fifty files one flush of the whole file system is cheaper than one for each.
         self._together = expected > _SINGLE_FLUSHES
         self._devices: dict[int, str] = {}
+        self._staged: dict[str, str] = {}
 
-    def build(self, move: Move, linked_from: str = "") -> None:
-        """Make the content of *move* ready at its temporary name, as another name of *linked_from* if that is given."""
+    def build(self, move: Move) -> None:
+        """Make the content of *move* ready at its temporary name; what it links to was built before."""
         if move.after is None:
             raise AssertionError("BUG: nothing to stage")
-        if linked_from:
-            with self._places.parent(linked_from) as (source, old), self._places.parent(move.aside) as (target, new):
-                fs.link(old, new, src_dir_fd=source, dst_dir_fd=target)
-        elif move.after.kind is EntryKind.DIRECTORY:
+        if move.after.kind is EntryKind.DIRECTORY:
             self._tree(move, move.after)
         else:
-            self._leaf(move.aside, move.after)
+            self._leaf_or_link(move.path, move.aside, move.after, move.link_to)
 
     def flush(self) -> None:
         """Make everything staged durable, where that was not done file by file."""
@@ -64,7 +62,7 @@ class Staging:
                 self._directory(path)
                 directories.append((path, entry.state))
             else:
-                self._leaf(path, entry.state)
+                self._leaf_or_link(f"{move.path}/{entry.name}", path, entry.state, entry.link_to)
         # The final modes come last and from the inside out: a directory may be one that takes no new names.
         for path, wanted in reversed(directories):
             fd = self._places.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -77,6 +75,17 @@ class Staging:
     def _directory(self, path: str) -> None:
         with self._places.parent(path) as (parent, name):
             fs.make_directory(name, 0o700, exist_ok=False, dir_fd=parent)
+
+    def _leaf_or_link(self, of: str, path: str, state: FileState, link_to: str) -> None:
+        if link_to:
+            with (
+                self._places.parent(self._staged[link_to]) as (source, old),
+                self._places.parent(path) as (target, new),
+            ):
+                fs.link(old, new, src_dir_fd=source, dst_dir_fd=target)
+        else:
+            self._leaf(path, state)
+            self._staged[of] = path
 
     def _leaf(self, path: str, state: FileState) -> None:
         with self._places.parent(path) as (parent, name):

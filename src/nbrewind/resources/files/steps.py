@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 from nbrewind.model import EntryKind, FileState, FileStep, Note, OperationId
@@ -84,11 +86,15 @@ class _Planner:
         self._temps = 0
         self._renames = [_rename(step) for step in steps if step.moved_to is not None]
         self._table = {step.path: step for step in steps if step.moved_to is None}
+        self._ordered = sorted(self._table)
         self._done: set[str] = set()
+        self._names: dict[Identity, list[str]] = {}
+        for name, identity in facts.identities.items():
+            self._names.setdefault(identity, []).append(name)
 
     def plan(self) -> Itinerary:
         moves = [*self._comings(), *self._leavings()]
-        for path in sorted(self._table):
+        for path in self._ordered:
             if path not in self._done:
                 moves.extend(self._single(path, self._table[path]))
         moves = self._link(sorted(moves, key=lambda move: move.path))
@@ -105,10 +111,13 @@ class _Planner:
 
     def _comings(self) -> list[Move]:
         fresh = self._fresh_directories()
-        return [self._coming(path, fresh) for path in sorted(fresh) if os.path.dirname(path) not in fresh]
+        ordered = sorted(fresh)
+        tops = [path for path in ordered if os.path.dirname(path) not in fresh]
+        return [self._coming(top, {path: fresh[path] for path in (top, *_below(top, ordered))}) for top in tops]
 
     def _fresh_directories(self) -> dict[str, FileState]:
         fresh: dict[str, FileState] = {}
+        is_directory = cache(self._facts.is_directory)
         for path, step in self._table.items():
             if step.wanted is None:
                 continue
@@ -117,15 +126,15 @@ class _Planner:
             for parent in _parents(path):
                 above = self._table.get(parent)
                 if above is None:
-                    if not self._facts.is_directory(parent):
+                    if not is_directory(parent):
                         fresh.setdefault(parent, FileState(EntryKind.DIRECTORY, mode=self._facts.directory_mode))
                 elif above.wanted is None or above.wanted.kind is not EntryKind.DIRECTORY:
                     raise Contradiction(parent, f"is to go, and {path} is to be below it")
         return fresh
 
     def _coming(self, top: str, fresh: Mapping[str, FileState]) -> Move:
-        built: dict[str, FileState] = {path: state for path, state in fresh.items() if path.startswith(top + "/")}
-        for path in self._below(top):
+        built = {path: state for path, state in fresh.items() if path != top}
+        for path in _below(top, self._ordered):
             step = self._table[path]
             if step.current is not None:
                 raise Contradiction(path, f"stands below {top}, which is no directory")
@@ -152,7 +161,7 @@ class _Planner:
 
     def _leaving(self, top: str) -> Move:
         held: dict[str, FileState] = {}
-        for path in self._below(top):
+        for path in _below(top, self._ordered):
             step = self._table[path]
             if step.wanted is not None:
                 raise Contradiction(path, f"is to be below {top}, which is to be no directory")
@@ -170,9 +179,6 @@ class _Planner:
             held=_entries(top, held),
             inode=self._inode(top),
         )
-
-    def _below(self, top: str) -> list[str]:
-        return [path for path in self._table if path.startswith(top + "/")]
 
     # Everything else moves alone.
 
@@ -208,7 +214,7 @@ class _Planner:
         held = self._facts.held_open.get(path)
         others: tuple[str, ...] = ()
         if identity is not None and identity.links > 1:
-            group = [name for name, other in self._facts.identities.items() if other == identity]
+            group = self._names[identity]
             steps = [self._table.get(name) for name in group]
             alike = all(other is not None and other.wanted is not None and other.wanted.same(wanted) for other in steps)
             if len(group) != identity.links or not alike:
@@ -231,16 +237,30 @@ class _Planner:
         return identity.inode if identity is not None else 0
 
     def _link(self, moves: list[Move]) -> list[Move]:
-        first: dict[tuple[str, ...], Move] = {}
-        linked: list[Move] = []
-        for move in moves:
-            if move.stages and move.after is not None and move.after.kind is EntryKind.FILE:
-                group = tuple(sorted(self._facts.linked(move.path)))
-                leader = first.setdefault(group, move) if len(group) > 1 else move
-                if leader is not move and move.after.same(leader.after):
-                    move = replace(move, link_to=leader.path)
-            linked.append(move)
-        return linked
+        """Mark what is to be one file with something that is staged earlier: single files first, then directories."""
+        first: dict[tuple[str, ...], tuple[str, FileState]] = {}
+        linked: dict[str, Move] = {}
+        for move in sorted(moves, key=lambda move: bool(move.built)):
+            if move.stages and move.after is not None:
+                built = tuple(
+                    replace(entry, link_to=self._leader(f"{move.path}/{entry.name}", entry.state, first))
+                    for entry in move.built
+                )
+                move = replace(move, link_to=self._leader(move.path, move.after, first), built=built)
+            linked[move.path] = move
+        return [linked[move.path] for move in moves]
+
+    def _leader(self, path: str, state: FileState, first: dict[tuple[str, ...], tuple[str, FileState]]) -> str:
+        group = tuple(sorted(self._facts.linked(path))) if state.kind is EntryKind.FILE else ()
+        if len(group) < 2:
+            return ""
+        leader, of_leader = first.setdefault(group, (path, state))
+        return leader if leader != path and state.same(of_leader) else ""
+
+
+def _below(top: str, ordered: Sequence[str]) -> Sequence[str]:
+    """Return the paths below *top*, which stand together in sorted paths."""
+    return ordered[bisect_left(ordered, top + "/") : bisect_left(ordered, top + "0")]
 
 
 def _placed(path: str, renames: Iterable[Move]) -> str:

@@ -39,12 +39,16 @@ class Survey:
     linked: Callable[[str], tuple[str, ...]]
     head: Callable[[FileState], bytes]
     notes: list[Note] = field(default_factory=list)
+    _renames: list[tuple[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Gather the renames, last first."""
+        self._renames = [renamed(step) for step in reversed(self.steps) if step.moved_to is not None]
 
     def present(self, path: str) -> str:
         """Return where what belongs to *path* stands before directories got their names back."""
-        for step in reversed(self.steps):
-            origin, target = renamed(step)
-            if origin and (path == target or path.startswith(target + "/")):
+        for origin, target in self._renames:
+            if path == target or path.startswith(target + "/"):
                 path = origin + path[len(target) :]
         return path
 
