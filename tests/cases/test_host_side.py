@@ -165,6 +165,7 @@ def test_a_full_disk_never_fails_a_cell(small_disk: Path, home: Path) -> None:
     try:
         kernel.load()
         kernel.run("import os; open('a','w').write('1')")
+        kernel.run("%rewind list")  # waits until the cell is saved
         filler = _fill(small_disk)
 
         assert kernel.run("os.remove('a'); print('done')").text == "done\n"

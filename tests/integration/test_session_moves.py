@@ -454,3 +454,18 @@ def test_without_git_anchor_points_hold_no_files(workspace, settings):
     session.rewind(session.plan("start", PlanOptions(only=("outputs",))))
     assert workspace.read("n") == b"1"
     session.close()
+
+
+def test_a_pipe_that_a_cell_made_is_left_alone_and_the_preview_says_so(session, workspace):
+    with session.turn("one"):
+        workspace.write({"a": "1"})
+    with session.turn("two"):
+        os.mkfifo(workspace.path("pipe"))
+    session.settle()
+    first = next(point for point in session.points() if point.code == "one")
+
+    plan = session.plan(first.id)
+
+    assert [note.subject for note in plan.kept] == ["pipe"]
+    assert "pipe" in plan.kept[0].reason
+    assert ("pipe", "a pipe is left alone") in [(note.subject, note.reason) for note in session.status().not_covered]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +15,7 @@ from nbrewind.errors import GitUnavailable, RewindError, StoreError
 from nbrewind.model import EntryKind, FileState, Note, ObjectId, Operation, OperationKind
 from nbrewind.resources.files.mounts import mount_of
 from nbrewind.resources.files.restore import files_recoverer
-from nbrewind.resources.files.scan import Listing
+from nbrewind.resources.files.scan import Listing, Scan
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.moving import Moving
@@ -31,6 +32,7 @@ from nbrewind.store.shadow.maintenance import count_objects, repack
 __all__ = ["Housekeeping"]
 
 _PATIENCE = 10.0
+_SPECIAL = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 OWN_DATA = "nbrewind's own data"
 
 
@@ -69,7 +71,7 @@ class Housekeeping(Moving):
             not_protected=health.not_protected,
             frozen=health.frozen,
             parked=(parked.token,) if parked is not None else (),
-            not_covered=(*missing, *(note for note in scan.excluded if note.reason != OWN_DATA)) if scan else missing,
+            not_covered=_not_covered(scan, missing) if scan is not None else missing,
             missing=tuple(self._missing_parts()),
             damaged=self.damaged,
             hints=tuple(self._hints()),
@@ -233,6 +235,19 @@ class Housekeeping(Moving):
                 self._parts.repository.verify_content(state)
             except RewindError as error:
                 yield f"{path or state.object}: {error.message}"
+
+
+def _not_covered(scan: Scan, missing: tuple[Note, ...]) -> tuple[Note, ...]:
+    excluded = (note for note in scan.excluded if note.reason != OWN_DATA)
+    return (*missing, *_special(scan), *excluded)
+
+
+def _special(scan: Scan) -> Iterator[Note]:
+    for folder, listing in sorted(scan.folders.items()):
+        for name, raw in sorted(listing.signatures.items()):
+            kind = _SPECIAL.get(stat.S_IFMT(raw[0]))
+            if kind is not None:
+                yield Note(f"{folder}/{name}" if folder else name, f"a {kind} is left alone")
 
 
 def _files(listing: Listing) -> int:

@@ -81,8 +81,12 @@ class Recording(Beginning):
             )
             self._started[header.operation_id] = start
             if late:
+                failed = self._health.not_protected
                 self._late[header.operation_id] = Note(
-                    "", f"the capture before it took over {self.settings.turn_budget:g} s"
+                    "",
+                    f"the cell before it could not be saved: {failed.reason}"
+                    if failed is not None
+                    else f"the capture before it took over {self.settings.turn_budget:g} s",
                 )
             with self._edge:
                 self._open = start

@@ -169,9 +169,8 @@ def show_page(session: Session, target: str, *, all_rows: bool = False) -> Page:
     for command in turn.ran if turn else ():
         page.say(f"It ran: {printable(command)}. What that did outside the workspace is not known.", Tone.WARNING)
     for reason in turn.reasons if turn else ():
-        page.say(
-            f"Seen in part: {shown_path(reason.subject, session.workspace)} ({printable(reason.reason)})", Tone.WARNING
-        )
+        what = f"{shown_path(reason.subject, session.workspace)}: " if reason.subject else ""
+        page.say(f"Seen in part: {what}{printable(reason.reason)}", Tone.WARNING)
     page.say(f"Details: id {operation.id}, seq {operation.seq}", Tone.MUTED)
     return page
 

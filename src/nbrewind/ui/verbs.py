@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nbrewind.errors import RefusalReason, RewindRefused, StoreError, UsageError
+from nbrewind.errors import RefusalReason, RewindError, RewindRefused, StoreError, UsageError
 from nbrewind.model import Note, PlanOptions, RewindPlan
 from nbrewind.rewind.targets import resolve, title
 from nbrewind.session.names import bound_by
@@ -33,6 +34,8 @@ _NOT_YET = {
     "trust": "A store of somebody else cannot be trusted yet: nothing of it is run.",
 }
 _OF_THE_MOMENT = frozenset({"status", "help", "pause", "on", "cancel", "unfreeze"})
+_STATUS_WAIT = 1.0
+"""Seconds that `status` waits for a capture under way: whether it succeeds is what the person asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,9 @@ class Desk:
         if call.verb not in _OF_THE_MOMENT:
             # A capture starts after the reply: without this, a number typed quickly would mean the cell before.
             self.session.settle()
+        elif call.verb == "status" and self.session.frozen is None:
+            with suppress(RewindError):
+                self.session.settle(_STATUS_WAIT)
         session, all_rows = self.session, call.has("all")
         verbs: dict[str, Callable[[], Page]] = {
             "list": lambda: list_page(session, all_rows=all_rows),
