@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import time
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nbrewind.errors import RefusalReason, RewindRefused, TargetError
 from nbrewind.model import Operation, OperationId, OperationKind
-from nbrewind.rewind.timeline import MOVES, Timeline, has_effect
+from nbrewind.rewind.timeline import Timeline, has_effect
+from nbrewind.rewind.titles import cells, clock, sentence, title, when
 
 __all__ = ["NOTHING_CHANGED", "Target", "cells", "clock", "resolve", "sentence", "title", "when"]
 
@@ -31,43 +31,19 @@ class Target:
     title: str = ""
 
 
-def when(operation: Operation) -> float:
-    """Return the moment that a row of the list shows: the end of a turn."""
-    return (operation.turn.ended if operation.turn else 0.0) or operation.at
+class _Found(NamedTuple):
+    """An operation, what has to be said of it, and whether it is the very cell that was named."""
+
+    operation: Operation
+    note: str = ""
+    itself: bool = True
 
 
-def clock(at: float, seconds: bool = False) -> str:
-    """Return the local time of day."""
-    return time.strftime("%H:%M:%S" if seconds else "%H:%M", time.localtime(at))
+def resolve(text: str, timeline: Timeline, *, anywhere: bool = False, exact: bool = False, newest: int = 0) -> Target:
+    """Return what *text* means on *timeline*.
 
-
-def cells(turns: Sequence[Operation], joined: str = "and") -> str:
-    """Return turns as people say them: `[4] to [6]`, `[2] and [4]`, `[1], [3] to [5] and a cell without a number`."""
-    runs: list[list[int]] = []
-    unnumbered = 0
-    for operation in turns:
-        number = operation.turn.number if operation.turn else None
-        if number is None:
-            unnumbered += 1
-        elif runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    parts: list[str] = []
-    for run in runs:
-        if len(run) > 2:
-            parts.append(f"[{run[0]}] to [{run[-1]}]")
-        else:
-            parts.extend(f"[{number}]" for number in run)
-    if unnumbered:
-        parts.append("a cell without a number" if unnumbered == 1 else f"{unnumbered} cells without a number")
-    if len(parts) > 6:
-        parts = [*parts[:5], f"{len(parts) - 5} more"]
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" {joined} {parts[-1]}" if parts else "no cell"
-
-
-def resolve(text: str, timeline: Timeline, *, anywhere: bool = False) -> Target:
-    """Return what *text* means on *timeline*; *anywhere*: a number may be that of a cell taken back (only to look).
+    *anywhere*: a number may be that of a cell taken back (only to look). A cell that made no point (nothing but magics
+    of ours, say) stands for the point before it, unless *exact*; *newest* is the highest number that was given.
 
     Accepted: `3`, `[3]`, `5@14:44`, `before 3`, `after 3`, `-2`, a name (quoted or not), `start`, an id or its
     beginning.
@@ -81,6 +57,7 @@ def resolve(text: str, timeline: Timeline, *, anywhere: bool = False) -> Target:
     note = ""
     bare = _unquoted(words)
     lowered = words.lower()
+    numbers = _Numbers(timeline, anywhere, exact, newest)
     if bare is not None:
         operation = _named(bare, timeline)
     elif not words:
@@ -89,58 +66,13 @@ def resolve(text: str, timeline: Timeline, *, anywhere: bool = False) -> Target:
         operation = timeline.operation(words)
     elif lowered.startswith("before ") or lowered.startswith("after "):
         side, _, rest = words.partition(" ")
-        operation, note = _found(rest.strip(), timeline, anywhere)
-        if side.lower() == "before":
+        operation, note, itself = _found(rest.strip(), timeline, numbers)
+        if side.lower() == "before" and itself:
             operation = _before(operation, timeline)
     else:
-        operation, note = _found(words, timeline, anywhere)
+        operation, note, _ = _found(words, timeline, numbers)
     said = sentence(operation, timeline)
     return Target(operation.id, f"{note} {said}" if note else said, title(operation, timeline))
-
-
-def title(operation: Operation, timeline: Timeline) -> str:
-    """Return what the state after *operation* is called: `just after [3]`, `just before [5]`, `"clean"`."""
-    if operation.kind is OperationKind.NAME:
-        turn = timeline.last_turn(operation.id)
-        return f'"{operation.label}"' + (f" (just after {cells([turn])})" if turn else "")
-    if operation.kind is OperationKind.TURN:
-        return f"just after {cells([operation])}"
-    before = timeline.parent(operation) if operation.kind in MOVES else None
-    if before is not None:
-        return title(before, timeline)
-    following = _next_turn(operation, timeline)
-    if following is not None:
-        return f"just before {cells([following])}"
-    turn = timeline.last_turn(operation.id)
-    if operation.kind is OperationKind.ATTACH and turn is None:
-        return "the start"
-    return f"the point of {clock(when(operation))}" + (f", after {cells([turn])}" if turn else "")
-
-
-def sentence(operation: Operation, timeline: Timeline) -> str:
-    """Return the sentence that says which cell stays, which are taken back and which come back."""
-    head = timeline.head
-    if head is None:
-        return ""
-    common = timeline.common(head, operation.id)
-    back = _turns(timeline.after(common, head))
-    again = _turns(timeline.after(common, operation.id))
-    clauses: list[str] = []
-    stays = timeline.last_turn(operation.id)
-    if again:
-        clauses.append(f"{cells(again)} {'come' if len(again) > 1 else 'comes'} back")
-    elif stays is not None:
-        clauses.append(f"{cells([stays])} stays")
-    if back:
-        clauses.append(f"{cells(back)} {'are' if len(back) > 1 else 'is'} taken back")
-    elif not again:
-        clauses.append("no cell is taken back")
-    said = "; ".join(clauses)
-    return f"Back to {title(operation, timeline)}. {said[0].upper()}{said[1:]}."
-
-
-def _turns(operations: Iterable[Operation]) -> list[Operation]:
-    return [operation for operation in operations if operation.kind is OperationKind.TURN]
 
 
 def _unquoted(words: str) -> str | None:
@@ -150,45 +82,78 @@ def _unquoted(words: str) -> str | None:
     return None
 
 
-def _found(words: str, timeline: Timeline, anywhere: bool) -> tuple[Operation, str]:
+def _found(words: str, timeline: Timeline, numbers: _Numbers) -> _Found:
     bare = _unquoted(words)
     lowered = words.lower()
     if bare is not None:
-        return _named(bare, timeline), ""
+        return _Found(_named(bare, timeline))
     if match := _NUMBER.match(words):
         # A name that looks like a number needs its quotes: the number in the brackets is the number.
-        return _numbered(int(match[1]), timeline, anywhere)
+        return numbers.found(int(match[1]))
     if match := _NUMBER_AT.match(words):
-        return _numbered_at(int(match[1]), match[2], timeline), ""
+        return _Found(_numbered_at(int(match[1]), match[2], timeline))
     if match := _BACK.match(words):
-        return _back(int(match[1]), timeline), ""
+        return _Found(_back(int(match[1]), timeline))
     if words in timeline.names:
-        return timeline.names[words], ""
+        return _Found(timeline.names[words])
     if lowered == "start":
-        return _start(timeline), ""
+        return _Found(_start(timeline))
     if lowered in _NOW:
-        return timeline.line[-1], ""
+        return _Found(timeline.line[-1])
     if _ID.match(words) and (operation := _by_id(words, timeline)):
-        return operation, ""
-    return _named(words, timeline), ""
+        return _Found(operation)
+    return _Found(_named(words, timeline))
 
 
-def _numbered(number: int, timeline: Timeline, anywhere: bool) -> tuple[Operation, str]:
-    runs = [found for found in timeline.turns if found.turn is not None and found.turn.number == number]
-    if runs:
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """What a bracket number means; the arguments are those of `resolve`."""
+
+    timeline: Timeline
+    anywhere: bool
+    exact: bool
+    newest: int
+
+    def found(self, number: int) -> _Found:
+        timeline = self.timeline
+        runs = [found for found in timeline.turns if found.turn is not None and found.turn.number == number]
         if len(runs) == 1:
-            return runs[0], ""
-        others = " and ".join(clock(when(found)) for found in runs[:-1])
-        return runs[
-            -1
-        ], f"[{number}] ran {_times(len(runs))}: the one of {clock(when(runs[-1]))} is meant, not {others}."
-    away = [found for found in timeline.taken_back if found.turn is not None and found.turn.number == number]
-    if away and anywhere:
-        return away[-1], ""
-    if away:
-        said = ", ".join(f"{number}@{clock(when(found))}" for found in away[-3:])
-        raise TargetError(f"[{number}] was taken back. {NOTHING_CHANGED}", hint=f"Say {said} to bring that line back.")
-    raise _no_cell(number, timeline)
+            return _Found(runs[0])
+        if runs:
+            others = " and ".join(clock(when(found)) for found in runs[:-1])
+            ran = f"[{number}] ran {_times(len(runs))}: the one of {clock(when(runs[-1]))} is meant, not {others}."
+            return _Found(runs[-1], ran)
+        away = [found for found in timeline.taken_back if found.turn is not None and found.turn.number == number]
+        if away and self.anywhere:
+            return _Found(away[-1])
+        if away:
+            said = ", ".join(f"{number}@{clock(when(found))}" for found in away[-3:])
+            raise TargetError(
+                f"[{number}] was taken back. {NOTHING_CHANGED}", hint=f"Say {said} to bring that line back."
+            )
+        before = None if self.exact or not number else self._before(number)
+        if before is None:
+            raise _no_cell(number, timeline)
+        return _Found(before, f"[{number}] made no point of its own; the one before it is meant.", itself=False)
+
+    def _before(self, number: int) -> Operation | None:
+        """Return the last point before a cell that was no turn; None if no cell had that number."""
+        numbered = [(found.turn.number, found) for found in self.timeline.turns if found.turn and found.turn.number]
+        later: tuple[int, Operation] | None = None
+        for known, found in reversed(numbered):
+            if later is None:
+                if known < number <= self.newest:
+                    return found
+            elif known >= later[0]:
+                # A kernel began anew in between: its first cells may be meant.
+                if number < later[0]:
+                    return _before(later[1], self.timeline)
+            elif known < number < later[0]:
+                return found
+            later = (known, found)
+        if later is not None:
+            return _before(later[1], self.timeline) if number < later[0] else None
+        return self.timeline.line[-1] if number <= self.newest else None
 
 
 def _no_cell(number: int, timeline: Timeline) -> TargetError:
@@ -289,12 +254,3 @@ def _named(name: str, timeline: Timeline) -> Operation:
     close = difflib.get_close_matches(name, [*names, "start", "before"], n=1, cutoff=0.6)
     hint = f'Did you mean "{close[0]}"?' if close else "%rewind lists cells and names; names stand in quotes."
     raise TargetError(f'No point is called "{name}". {NOTHING_CHANGED}', hint=hint)
-
-
-def _next_turn(operation: Operation, timeline: Timeline) -> Operation | None:
-    """Return the turn that directly follows *operation* on the present line or on a line that was left."""
-    for turn in (*timeline.turns, *timeline.taken_back):
-        before = timeline.parent(turn)
-        if before is not None and before.id == operation.id:
-            return turn
-    return None

@@ -63,7 +63,8 @@ class Looking(Core):
             TargetError: with a suggestion.
         """
         self._finish_capture()
-        return resolve(target, self.timeline)
+        shell = self._parts.shell
+        return resolve(target, self.timeline, newest=shell.next_number() - 1 if shell is not None else 0)
 
     def changes_of(self, operation: Operation) -> tuple[Change, ...]:
         """Return all changes of *operation*, inline or stored as an object.

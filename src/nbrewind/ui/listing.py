@@ -143,7 +143,7 @@ def _mark(point: Point) -> tuple[str, Tone]:
 def show_page(session: Session, target: str, *, all_rows: bool = False) -> Page:
     """Return what one point is: its code, output, files, and what was not seen."""
     timeline = session.timeline
-    operation = timeline.operation(resolve(target, timeline, anywhere=True).operation)
+    operation = timeline.operation(resolve(target, timeline, anywhere=True, exact=True).operation)
     point = session.point(operation.id)
     changes = session.changes_of(operation)
     turn = operation.turn

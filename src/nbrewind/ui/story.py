@@ -133,7 +133,8 @@ def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str
             what = f"Forward again{_away(plan, timeline)}: {files}."
         case _:
             what = f"Back to {title(goal, timeline)}: {files}."
-    return f"{what} Nothing was thrown away. %rewind undo takes this back."
+    way_back = "%rewind redo goes forward again" if plan.kind is OperationKind.UNDO else "%rewind undo takes this back"
+    return f"{what} Nothing was thrown away. {way_back}."
 
 
 def _again(plan: RewindPlan, timeline: Timeline) -> str:

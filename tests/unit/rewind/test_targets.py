@@ -188,3 +188,46 @@ def test_cells_are_said_as_people_say_them(model):
     assert cells(turns(2, None, None)) == "[2] and 2 cells without a number"
     assert cells([]) == "no cell"
     assert cells(turns(*range(1, 40, 2))).endswith("and 15 more")
+
+
+@pytest.fixture
+def sparse() -> FilesModel:
+    """Cells [2], [4] and [5] made points; [1], [3] and [6] held nothing but magics."""
+    found = FilesModel({"a": "0"})
+    for number in (2, 4, 5):
+        found.turn({"a": str(number)}, number=number)
+    return found
+
+
+@pytest.mark.parametrize("text", ["3", "before 3", "[3]"])
+def test_a_cell_that_made_no_point_stands_for_the_one_before_it(sparse, text):
+    target = resolve(text, sparse.timeline)
+
+    assert target.operation == turn_of(sparse, 2).id
+    assert target.sentence.startswith("[3] made no point of its own; the one before it is meant. Back to just after [2].")
+
+
+def test_a_first_cell_that_made_no_point_stands_for_the_start(sparse):
+    assert resolve("1", sparse.timeline).operation == resolve("start", sparse.timeline).operation
+
+
+def test_a_last_cell_that_made_no_point_stands_for_the_newest_point(sparse):
+    assert resolve("6", sparse.timeline, newest=6).operation == turn_of(sparse, 5).id
+    assert said(sparse, "6") == "No cell [6]; the newest is [5]. Nothing changed."
+    with pytest.raises(TargetError):
+        resolve("7", sparse.timeline, newest=6)
+
+
+def test_to_look_at_a_cell_it_has_to_be_one(sparse):
+    with pytest.raises(TargetError, match="No cell"):
+        resolve("3", sparse.timeline, exact=True)
+
+
+def test_after_a_restart_the_newer_kernels_cells_are_meant(sparse):
+    for number in (2, 4):
+        sparse.turn({"a": f"again {number}"}, number=number)
+
+    assert resolve("3", sparse.timeline).operation == turn_of(sparse, 2, 1).id
+    assert resolve("1", sparse.timeline).operation == turn_of(sparse, 5).id
+    assert resolve("5", sparse.timeline).operation == turn_of(sparse, 5).id
+    assert said(sparse, "9") == "No cell [9]; the newest is [4]. Nothing changed."

@@ -423,3 +423,11 @@ def test_every_look_has_json(line, book, workspace):
 
     assert json.loads(to_json(data)) == json.loads(json.dumps(data, default=str))
     assert data
+
+
+def test_every_move_offers_the_way_back(book, workspace):
+    three_cells(book, workspace)
+
+    assert say(book, "to 1 --yes").split("\n")[0].endswith("%rewind undo takes this back.")
+    assert say(book, "undo").split("\n")[0].endswith("%rewind redo goes forward again.")
+    assert say(book, "redo").split("\n")[0].endswith("%rewind undo takes this back.")
