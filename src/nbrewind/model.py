@@ -30,6 +30,8 @@ __all__ = [
     "Settings",
     "Turn",
     "TurnStatus",
+    "VariableChange",
+    "VariableState",
     "Verdict",
     "Witness",
 ]
@@ -177,6 +179,38 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class VariableState:
+    """What a name was bound to at one moment, for people to read.
+
+    *type* is the class's qualified name; *shape*, *dtype* and *length* only where the object has them; *size* in bytes;
+    *text* a short repr where making one runs no code of the user's. Equal *digest*: equal in value and alias
+    structure. *how*: "value", or "reference" where the object itself cannot be stored, or "lost" where it is gone.
+    """
+
+    type: str
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+    length: int | None = None
+    size: int = 0
+    text: str = ""
+    digest: str = ""
+    how: str = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class VariableChange:
+    """What an operation, or a rewind, changes at *name*; None stands for a name that is bound to nothing.
+
+    *uncertain*: found late, by a full comparison, so that an earlier turn may have done it.
+    """
+
+    name: str
+    before: VariableState | None
+    after: VariableState | None
+    uncertain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One cell execution. Times are seconds since the epoch, for display only; *outputs* is nbformat JSON text.
 
@@ -225,6 +259,7 @@ class Operation:
     changes: tuple[Change, ...] = ()
     changes_at: ObjectId | None = None
     change_count: int = 0
+    variables: tuple[VariableChange, ...] = ()
     kernel: str = ""
     notebook: str = ""
     asked_by: str = ""
@@ -234,7 +269,8 @@ class Operation:
 class PlanOptions:
     """What a person asked for besides the target.
 
-    *paths*: single files (restore); *destination*: restore beside; *asked_by*: goes into the operation as it is.
+    *paths*: single files (restore), *names*: single variables; *destination*: restore beside; *asked_by*: goes into the
+    operation as it is.
     """
 
     only: tuple[str, ...] = ("files", "variables", "outputs")
@@ -242,6 +278,7 @@ class PlanOptions:
     overwrite: bool = False
     force: bool = False
     paths: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     destination: str = ""
     asked_by: str = ""
 
@@ -262,7 +299,8 @@ class RewindPlan:
 
     *steps* is all that changes in files; *conflicts* (changed by a discarded turn and by someone else later) and
     *kept* (others' changes) are left alone; *lost* cannot come back. *taken_back* and *brought_back* are turns, oldest
-    first.
+    first. *variables* is all that changes in variables (*before* what is bound now); *references* names those that are
+    put back as the same object, as it is now, or not at all.
     """
 
     kind: OperationKind
@@ -277,6 +315,8 @@ class RewindPlan:
     kept: tuple[Note, ...] = ()
     lost: tuple[Note, ...] = ()
     needs_force: str = ""
+    variables: tuple[VariableChange, ...] = ()
+    references: tuple[Note, ...] = ()
 
     @property
     def token(self) -> str:

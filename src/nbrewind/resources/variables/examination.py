@@ -1,0 +1,253 @@
+"""The main thread's part of a capture: from names to components, with every byte hashed and small ones copied."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from nbrewind.model import Note, VariableState
+from nbrewind.resources.variables.graph import rebuild
+from nbrewind.resources.variables.graph.buffers import BufferTable, HashCache
+from nbrewind.resources.variables.graph.calls import Call
+from nbrewind.resources.variables.graph.census import Census
+from nbrewind.resources.variables.graph.classes import ClassRegistry, class_head, class_state
+from nbrewind.resources.variables.graph.components import groups
+from nbrewind.resources.variables.graph.fence import TimeUp, time_limit
+from nbrewind.resources.variables.graph.pickling import Failure, Pickled, pickled
+from nbrewind.resources.variables.graph.references import References
+from nbrewind.resources.variables.graph.slices import SliceMemory, sliced
+from nbrewind.resources.variables.graph.summary import summary
+from nbrewind.resources.variables.rows import CLASS, Row, is_class
+from nbrewind.resources.variables.storing import Fresh
+
+__all__ = ["Examination", "Examined", "Memory"]
+
+_ATOMS = frozenset({int, float, bool, complex, type(None)})
+_TRIES = 3
+_FIRST_LIMIT = 1.0
+
+
+@dataclass(slots=True)
+class Memory:
+    """What lasts from one capture to the next beside the rows. Holds no object of the user's strongly.
+
+    *slow* are types whose instances took too long, by address; *proved* digests of slices, by name.
+    """
+
+    references: References = field(default_factory=References)
+    classes: ClassRegistry = field(default_factory=ClassRegistry)
+    hashes: HashCache = field(default_factory=HashCache)
+    slow: dict[int, weakref.ref[type]] = field(default_factory=dict)
+    proved: dict[str, SliceMemory] = field(default_factory=dict)
+
+    def is_slow(self, kind: type) -> bool:
+        """Return whether an instance of *kind* took too long before."""
+        known = self.slow.get(id(kind))
+        return known is not None and known() is kind
+
+
+@dataclass(slots=True)
+class Examined:
+    """What one capture found; `tracker.VariableTracker.store` makes it durable.
+
+    Until then *fresh* may hold the user's arrays; no cell may run meanwhile.
+    """
+
+    bindings: dict[str, int]
+    fresh: list[Fresh]
+    gone: list[Row]
+    rows: dict[str, Row]
+    stale: frozenset[str]
+    process: Mapping[str, bytes]
+    notes: tuple[Note, ...] = ()
+    late: bool = False
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep the collector, and with it finalisers of the user's, out of the block."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+class Examination:
+    """One pass over the names *wanted* of *namespace*; *rows* is what the last checkpoint holds, by name."""
+
+    def __init__(
+        self,
+        namespace: dict[str, object],
+        rows: Mapping[str, Row],
+        memory: Memory,
+        *,
+        budget: float,
+        max_size: int,
+    ) -> None:
+        self._rows = rows
+        self._memory = memory
+        self._namespace = namespace
+        self._end = time.monotonic() + budget
+        self.census = Census(
+            namespace,
+            memory.references,
+            memory.classes,
+            BufferTable(memory.hashes),
+            deadline=self._end,
+            max_size=max_size,
+        )
+        self._slices: dict[str, list[bytes]] = {}
+        self._streams: dict[str, Pickled] = {}
+        self._heads: dict[str, Pickled] = {}
+        self._values: dict[str, object] = {}
+        self._how: dict[str, tuple[str, str]] = {}
+        self.late: set[str] = set()
+
+    def run(self, wanted: Iterable[str]) -> list[Fresh]:
+        """Return the components of *wanted* and of every class met on the way."""
+        with _undisturbed():
+            for name in wanted:
+                self._take(name)
+            self._take_classes()
+            found = groups(self._streams, self.census.unlinked)
+            fresh = [self._component(names) for names in found]
+            for stream in self._streams.values():
+                stream.memo = None
+            return fresh
+
+    def _take(self, name: str) -> None:
+        if is_class(name):
+            live = self._memory.classes.live(name.removeprefix(CLASS))
+            if live is not None:
+                self.census.pending.setdefault(name.removeprefix(CLASS), live)
+            return
+        value = self._values[name] = self._namespace[name]
+        if time.monotonic() > self._end:
+            self.late.add(name)
+            self._streams[name] = self._reference(name, value, "the time for this turn was over")
+            return
+        slices = sliced(value, self._memory.proved.get(name, frozenset()))
+        if slices is not None:
+            self._slices[name], self._memory.proved[name] = slices
+            self._streams[name] = Pickled(b"", [self.census.buffers.add_bytes(one) for one in slices[0]], {}, (), False)
+            return
+        self._streams[name] = self._pickled(name, value)
+
+    def _take_classes(self) -> None:
+        done: set[str] = set()
+        while todo := [uid for uid in self.census.pending if uid not in done]:
+            for uid in todo:
+                done.add(uid)
+                cls = self.census.pending[uid]
+                self._heads[uid] = self._pickled(CLASS + uid, class_head(cls))
+                self._values[CLASS + uid] = state = class_state(cls)
+                self._streams[CLASS + uid] = self._pickled(CLASS + uid, state)
+
+    def _pickled(self, name: str, value: object) -> Pickled:
+        """Return the stream of *value*, of a reference to it if it cannot be stored."""
+        kind = type(value)
+        reason = "storing it takes too long" if self._memory.is_slow(kind) else ""
+        for attempt in range(_TRIES):
+            if reason:
+                break
+            share = self.census.seconds_left
+            try:
+                with time_limit(min(share, _FIRST_LIMIT) if attempt == 0 and kind not in (list, dict) else share * 0.8):
+                    return pickled(value, self.census)
+            except TimeUp:
+                if not self._skip_slow():
+                    reason = "storing it takes too long"
+            except Failure as error:
+                reason = str(error)
+            except (RecursionError, MemoryError):
+                reason = "nested too deeply or too large"
+        return self._reference(name, value, reason)
+
+    def _reference(self, name: str, value: object, reason: str) -> Pickled:
+        kind = type(value)
+        self._how[name] = ("reference", reason)
+        token = self.census.references.token(value)
+        described = f"{kind.__module__}.{kind.__qualname__}"
+        self.census.unlinked.add(id(value))
+        stream = pickled(Call(rebuild.kept, token, described), self.census)
+        stream.tokens[token] = described
+        return stream
+
+    def _skip_slow(self) -> bool:
+        """Remember the type of the object that took too long; return whether there was one."""
+        found = False
+        for value in self.census.held:
+            kind = type(value)
+            if id(kind) not in self._memory.slow:
+                self._memory.slow[id(kind)] = weakref.ref(kind)
+            found = True
+        self.census.held.clear()
+        return found
+
+    def _component(self, names: list[str]) -> Fresh:
+        parts = [self._streams[name] for name in names]
+        whole = parts[0]
+        if len(names) > 1:
+            whole = self._pickled(min(names), {name: self._values[name] for name in names})
+            for part in parts:
+                whole.notes += [note for note in part.notes if note not in whole.notes]
+        digests = {name: _digest(part) for name, part in zip(names, parts, strict=True)}
+        heads = {name.removeprefix(CLASS): self._heads[name.removeprefix(CLASS)] for name in names if is_class(name)}
+        anchors = dict.fromkeys(whole.anchors)
+        for head in heads.values():
+            anchors |= dict.fromkeys(head.anchors)
+        stream_digest = hashlib.blake2b(whole.stream, digest_size=32).hexdigest()
+        total = hashlib.blake2b(stream_digest.encode(), digest_size=16)
+        for piece in (*names, *(head.stream for head in heads.values()), *(one.digest for one in whole.buffers)):
+            total.update(piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece)
+        row = Row(
+            names=tuple(names),
+            digest=total.hexdigest(),
+            states={name: self._state(name, digests[name]) for name in names},
+            stream_digest=stream_digest,
+            sliced=type(self._values[names[0]]).__name__ if len(names) == 1 and names[0] in self._slices else "",
+            tokens=whole.tokens,
+            anchors=tuple(anchors),
+            heads={uid: head.stream for uid, head in heads.items()},
+            notes=tuple(whole.notes),
+            opaque=whole.opaque,
+        )
+        return Fresh(row, whole.stream, whole.buffers, self._rows.get(names[0]))
+
+    def _state(self, name: str, digest: str) -> VariableState:
+        stream = self._streams[name]
+        size = len(stream.stream) + sum(buffer.size for buffer in stream.buffers)
+        how = self._how.get(name, ("", ""))[0]
+        if is_class(name):
+            uid = name.removeprefix(CLASS)
+            return VariableState("type", text=self.census.pending[uid].__name__, size=size, digest=digest)
+        value = self._values[name]
+        if not how and len(stream.tokens) == 1 and id(value) in self.census.unlinked:
+            how = "reference"
+        return summary(value, size, digest, how or "value")
+
+    def reasons(self) -> Iterator[Note]:
+        """Yield what could not be stored by value, with the reason, under the names of the user."""
+        for name, (_, reason) in self._how.items():
+            if not is_class(name):
+                yield Note(name, f"kept by reference: {reason}")
+        for name, stream in self._streams.items():
+            if name not in self._how and not is_class(name):
+                for kind in dict.fromkeys(stream.tokens.values()):
+                    yield Note(name, f"kept by reference: {kind}")
+                yield from (Note(name, note) for note in stream.notes)
+
+
+def _digest(stream: Pickled) -> str:
+    total = hashlib.blake2b(stream.stream, digest_size=12)
+    for buffer in stream.buffers:
+        total.update(buffer.digest)
+    return total.hexdigest()

@@ -1,0 +1,81 @@
+"""Which variables belong together: those that share an object that can change, or whose identity can be asked for."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nbrewind.resources.variables.graph.calls import Call, importable
+from nbrewind.resources.variables.graph.pickling import Pickled
+
+__all__ = ["groups"]
+
+_LOOSE: frozenset[type] = frozenset(
+    {str, bytes, int, float, complex, bool, type(None), tuple, frozenset, range, slice, Call}
+    | {types.CodeType, types.ModuleType, types.BuiltinFunctionType}
+)
+"""Types whose objects nobody can change; that two names hold the very same one makes no difference."""
+_LOOSE_NAMES = frozenset(
+    {
+        ("datetime", "datetime"),
+        ("datetime", "date"),
+        ("datetime", "time"),
+        ("datetime", "timedelta"),
+        ("datetime", "timezone"),
+        ("decimal", "Decimal"),
+        ("fractions", "Fraction"),
+        ("uuid", "UUID"),
+        ("re", "Pattern"),
+        ("pathlib", "PosixPath"),
+        ("pathlib", "PurePosixPath"),
+        ("zoneinfo", "ZoneInfo"),
+    }
+)
+
+
+def _is_loose(value: object) -> bool:
+    kind = type(value)
+    if kind in _LOOSE:
+        return True
+    if isinstance(value, type) or kind is types.FunctionType:
+        return isinstance(value, type) or importable(value)
+    module = kind.__module__
+    if (module, kind.__qualname__) in _LOOSE_NAMES:
+        return True
+    # numpy's types of elements and its scalars: `dtype('float64')` is one object for the whole process.
+    return module in ("numpy", "numpy.dtypes") and kind.__name__ not in ("ndarray", "memmap", "record", "void")
+
+
+def groups(streams: Mapping[str, Pickled], unlinked: set[int]) -> list[list[str]]:
+    """Return the names of *streams* in groups that share objects, each sorted.
+
+    Raises:
+        KeyError: A stream whose pickler is gone.
+    """
+    owner: dict[int, str] = {}
+    parent = {name: name for name in streams}
+
+    def top(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for name, stream in streams.items():
+        if stream.memo is None:
+            continue
+        memo: dict[int, tuple[int, Any]] = stream.memo.memo.copy() if hasattr(stream.memo.memo, "copy") else {}
+        for place in memo.keys() & owner.keys():
+            if place not in unlinked and not _is_loose(memo[place][1]):
+                parent[top(name)] = top(owner[place])
+        for place in memo:
+            owner.setdefault(place, name)
+    found: dict[str, list[str]] = {}
+    for name in streams:
+        found.setdefault(top(name), []).append(name)
+    return [sorted(names) for names in _ordered(found.values())]
+
+
+def _ordered(found: Iterable[list[str]]) -> list[list[str]]:
+    return sorted(found, key=min)

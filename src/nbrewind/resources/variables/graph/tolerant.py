@@ -1,0 +1,115 @@
+"""Loading a stream of which parts cannot be loaded: the slow way, which puts `Lost` in their places."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nbrewind.resources.variables.graph.references import Lost
+
+__all__ = ["tolerant_load"]
+
+_Unpickler: Any = pickle._Unpickler  # type: ignore[attr-defined]  # the Python one: each step can be stood in for
+
+
+class _Tolerant(_Unpickler):  # type: ignore[misc]  # Any
+    """Goes on after every step that fails."""
+
+    dispatch = dict(_Unpickler.dispatch)
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.reasons: list[str] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the class or function, or a stand-in for a missing one."""
+        try:
+            return super().find_class(module, name)
+        except Exception as error:  # noqa: BLE001 - an import may raise anything
+            kind = f"{module}.{name}"
+            self.reasons.append(f"{kind} cannot be loaded ({type(error).__name__}: {str(error)[:100]})")
+            return _Missing(kind)
+
+    def lose(self, what: object, error: Exception) -> Lost:
+        """Note that *what* could not be made."""
+        kind = what.kind if isinstance(what, (_Missing, Lost)) else getattr(what, "__qualname__", type(what).__name__)
+        if not isinstance(what, (_Missing, Lost)):
+            self.reasons.append(f"an object cannot be built ({kind}: {type(error).__name__}: {str(error)[:100]})")
+        return Lost(str(kind))
+
+
+class _Missing:
+    """A class or function that is not there."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __call__(self, *_: object, **__: object) -> Lost:
+        return Lost(self.kind)
+
+    def __new__(cls, kind: str = "", *_: object) -> _Missing:
+        return super().__new__(cls)
+
+
+def _making(opcode: bytes, takes: int) -> None:
+    """Let the step *opcode*, which makes one object of *takes* others, put `Lost` on the stack when it fails."""
+    step: Callable[[Any], None] = _Unpickler.dispatch[opcode[0]]
+
+    def tolerant(self: Any) -> None:
+        parts = self.stack[-takes:]
+        below = len(self.stack) - takes
+        try:
+            if any(isinstance(one, (_Missing, Lost)) for one in parts[:1]):
+                raise LookupError("missing")
+            step(self)
+        except Exception as error:  # noqa: BLE001 - it is the user's or a library's code
+            del self.stack[below:]
+            self.stack.append(self.lose(parts[0], error))
+
+    _Tolerant.dispatch[opcode[0]] = tolerant
+
+
+def _changing(opcode: bytes) -> None:
+    """Let the step *opcode*, which gives an object its content, leave out what fails."""
+    step: Callable[[Any], None] = _Unpickler.dispatch[opcode[0]]
+    marked = opcode in (pickle.SETITEMS, pickle.APPENDS, pickle.ADDITEMS)
+
+    def tolerant(self: Any) -> None:
+        stack = self.metastack[-1] if marked else self.stack
+        depth = len(self.metastack)
+        target = stack[-1] if marked else stack[-3] if opcode == pickle.SETITEM else stack[-2]
+        height = len(stack) if marked else len(stack) - (2 if opcode == pickle.SETITEM else 1)
+        try:
+            step(self)
+        except Exception as error:  # noqa: BLE001 - as above
+            if marked and len(self.metastack) == depth:
+                self.pop_mark()
+            del self.stack[height:]
+            self.lose(target, error)
+
+    _Tolerant.dispatch[opcode[0]] = tolerant
+
+
+for _code, _takes in ((pickle.REDUCE, 2), (pickle.NEWOBJ, 2), (pickle.NEWOBJ_EX, 3)):
+    _making(_code, _takes)
+for _code in (pickle.BUILD, pickle.SETITEM, pickle.SETITEMS, pickle.APPEND, pickle.APPENDS, pickle.ADDITEMS):
+    _changing(_code)
+
+
+def tolerant_load(stream: bytes, seeds: Sequence[object]) -> tuple[Any, list[str]]:
+    """Return what *stream* holds, with `Lost` for what cannot be made, and the reasons. Raises nothing."""
+    unpickler = _Tolerant(io.BytesIO(stream))
+    # As `pickle.Unpickler.memo` would be: places in the stream go on counting from the seeds.
+    unpickler.memo = dict(enumerate(seeds))
+    try:
+        unpickler._unframer = None
+        value = _load(unpickler)
+    except Exception as error:  # noqa: BLE001 - whatever is left of it
+        return Lost("value"), [f"it cannot be loaded ({type(error).__name__}: {str(error)[:100]})"]
+    return value, list(dict.fromkeys(unpickler.reasons))
+
+
+def _load(unpickler: Any) -> Any:
+    return unpickler.load()

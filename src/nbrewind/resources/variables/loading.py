@@ -1,0 +1,175 @@
+"""From stored components to new objects, beside everything that lives; nothing is bound or changed here."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbrewind.errors import RewindError
+from nbrewind.model import Note
+from nbrewind.resources.variables.examination import Memory
+from nbrewind.resources.variables.graph import rebuild
+from nbrewind.resources.variables.graph.census import seeds
+from nbrewind.resources.variables.graph.fence import TimeUp, time_limit
+from nbrewind.resources.variables.graph.references import Lost
+from nbrewind.resources.variables.graph.slices import joined
+from nbrewind.resources.variables.graph.tolerant import tolerant_load
+from nbrewind.resources.variables.reading import buffer_pieces, chunk_bytes, stream_of
+from nbrewind.resources.variables.rows import CLASS, Row, is_class
+from nbrewind.store.shadow.repository import ShadowRepository
+
+__all__ = ["Loaded", "Loader"]
+
+_LIMIT = 60.0
+_LOCKS = frozenset({"_thread.lock", "_thread.RLock"})
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What was built: *values* by name, *classes* by id (new ones), and what live classes are to become."""
+
+    values: dict[str, object] = field(default_factory=dict)
+    classes: dict[str, type] = field(default_factory=dict)
+    patches: list[tuple[type, dict[str, Any]]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+class Loader:
+    """Builds components of one checkpoint. *held* are live objects by token (`References.hold`)."""
+
+    def __init__(
+        self,
+        repository: ShadowRepository,
+        rows: Mapping[str, Row],
+        memory: Memory,
+        namespace: dict[str, object],
+        held: Mapping[str, object] | None = None,
+    ) -> None:
+        self._repository = repository
+        self._rows = rows
+        self._memory = memory
+        self._namespace = namespace
+        self._held = dict(held or {})
+        self._classes: dict[str, type] = {}
+        self._queue: list[Row] = []
+        self._row: Row | None = None
+        self._lost: list[str] = []
+        self.loaded = Loaded()
+
+    def load(self, rows: Iterable[Row]) -> Loaded:
+        """Return the objects of *rows*, and of all classes they need that are dead.
+
+        What cannot be built is in `failed`, by name, with the reason. Raises nothing for what user code does.
+
+        Raises:
+            StoreError: Something cannot be read.
+        """
+        states: dict[str, dict[str, Any]] = {}
+        done: set[tuple[str, ...]] = set()
+        self._queue = list(rows)
+        try:
+            with time_limit(_LIMIT), rebuild.use(self):
+                while self._queue:
+                    row = self._queue.pop()
+                    if row.names not in done:
+                        done.add(row.names)
+                        self._build(row, states)
+                self._settle_classes(states)
+        except TimeUp:
+            for row in [*self._queue, *([self._row] if self._row is not None else [])]:
+                self.loaded.failed.update(dict.fromkeys(row.names, "loading it takes too long"))
+        return self.loaded
+
+    def _build(self, row: Row, states: dict[str, dict[str, Any]]) -> None:
+        self._row, self._lost = row, []
+        for uid in row.heads:
+            self.anchor(uid)
+        self._row = row
+        if row.sliced:
+            parts = [self._buffer_bytes(row, number) for number in range(len(row.buffers))]
+            self.loaded.values[row.names[0]] = joined(row.sliced, parts)
+            return
+        stream = stream_of(self._repository, row)
+        try:
+            value = self._unpickled(stream)
+        except (TimeUp, RewindError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is the user's or a library's code
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            value, reasons = tolerant_load(stream, seeds(self._namespace))
+            for name in row.names:
+                self.loaded.notes += [Note(name, reason) for reason in reasons]
+        values = value if len(row.names) > 1 else {row.names[0]: value}
+        for name in row.names:
+            if isinstance(values, Lost) or isinstance(values.get(name), Lost):
+                lost = values if isinstance(values, Lost) else values[name]
+                self.loaded.failed[name] = f"lost: {lost.kind}"
+            elif is_class(name):
+                states[name.removeprefix(CLASS)] = values[name]
+            else:
+                self.loaded.values[name] = values[name]
+        for name in row.names:
+            if name not in self.loaded.failed and not is_class(name):
+                self.loaded.notes += [Note(name, f"lost: {kind}") for kind in dict.fromkeys(self._lost)]
+
+    def _unpickled(self, stream: bytes) -> Any:
+        unpickler = pickle.Unpickler(io.BytesIO(stream))
+        unpickler.memo = dict(enumerate(seeds(self._namespace)))  # type: ignore[attr-defined]  # not in the stubs
+        return unpickler.load()
+
+    def _settle_classes(self, states: dict[str, dict[str, Any]]) -> None:
+        for uid, state in states.items():
+            cls = self._classes[uid]
+            if uid in self.loaded.classes:
+                rebuild.set_class(cls, state)
+            else:
+                self.loaded.patches.append((cls, state))
+
+    # -- what `rebuild` asks for ----------------------------------------------------------------------------------
+
+    def kept(self, token: str, kind: str) -> object:
+        """Return the live object of *token*, a new lock for a dead one, or what says that it is lost."""
+        live = self._memory.references.live(token, self._held)
+        if live is not None:
+            return live
+        if kind in _LOCKS:
+            import _thread
+
+            return _thread.allocate_lock() if kind == "_thread.lock" else _thread.RLock()
+        self._lost.append(kind)
+        return Lost(kind)
+
+    def anchor(self, uid: str) -> type:
+        """Return the class *uid*: the live one, or a new one whose component is built in this load."""
+        found = self._classes.get(uid) or self._memory.classes.live(uid)
+        if found is not None:
+            self._classes[uid] = found
+            return found
+        row = self._rows.get(CLASS + uid)
+        if row is None or uid not in row.heads:
+            raise LookupError("its class is not stored")
+        head = self._unpickled(row.heads[uid])
+        made = self._classes[uid] = self.loaded.classes[uid] = rebuild.class_skeleton(head)
+        self._queue.append(row)
+        return made
+
+    def fill(self, number: int, address: int, size: int) -> None:
+        """Write the bytes of a buffer of the row that is being built to *address*."""
+        if self._row is None or self._row.buffers[number].size != size:
+            raise ValueError("a buffer of another size")
+        for at, oid, length in buffer_pieces(self._repository, self._row, number):
+            ctypes.memmove(address + at, chunk_bytes(self._repository, oid, length), length)
+
+    def _buffer_bytes(self, row: Row, number: int) -> bytes:
+        return b"".join(
+            [
+                chunk_bytes(self._repository, oid, length)
+                for _, oid, length in buffer_pieces(self._repository, row, number)
+            ]
+        )

@@ -1,0 +1,72 @@
+"""Changing what lives, step by step, so that it can be put back: names, attributes of classes, memory of arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["Steps"]
+
+_MISSING = object()
+
+
+class Steps:
+    """Changes with their opposites. `undo` puts everything back, newest first, from any point on."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def add(self, undo: Callable[[], object]) -> None:
+        """Take in the opposite of a change that was made elsewhere."""
+        self._undo.append(undo)
+
+    def bind(self, namespace: dict[str, object], values: Mapping[str, object], gone: set[str]) -> None:
+        """Bind names, and remove others."""
+        before = {name: namespace.get(name, _MISSING) for name in (*values, *gone)}
+
+        def undo() -> None:
+            for name, value in before.items():
+                if value is _MISSING:
+                    namespace.pop(name, None)
+                else:
+                    namespace[name] = value
+
+        self._undo.append(undo)
+        namespace.update(values)
+        for name in gone:
+            namespace.pop(name, None)
+
+    def patch_class(self, cls: type, state: Mapping[str, Any], present: Mapping[str, Any]) -> None:
+        """Give a live class the attributes *state* instead of *present*."""
+        members = state.get("\0members", {})
+        wanted = {name: value for name, value in state.items() if name != "\0members"}
+        now = {name: value for name, value in present.items() if name != "\0members"}
+        for name in now.keys() - wanted.keys():
+            self._undo.append(lambda name=name, value=now[name]: type.__setattr__(cls, name, value))
+            type.__delattr__(cls, name)
+        for name, value in wanted.items():
+            if name in now:
+                self._undo.append(lambda name=name, value=now[name]: type.__setattr__(cls, name, value))
+            else:
+                self._undo.append(lambda name=name: type.__delattr__(cls, name))
+            type.__setattr__(cls, name, value)
+        for name, attributes in members.items():
+            for key, value in attributes.items():
+                object.__setattr__(cls.__members__[name], key, value)  # type: ignore[attr-defined]  # an enumeration
+
+    def patch_memory(self, address: int, data: bytes, owner: object) -> None:
+        """Write *data* into memory that *owner* keeps alive."""
+        before = ctypes.string_at(address, len(data))
+
+        def undo(owner: object = owner) -> None:
+            ctypes.memmove(address, before, len(before))
+
+        self._undo.append(undo)
+        ctypes.memmove(address, data, len(data))
+
+    def undo(self) -> None:
+        """Put everything back; twice is fine."""
+        while self._undo:
+            self._undo[-1]()
+            self._undo.pop()

@@ -1,0 +1,38 @@
+"""What the variables resource needs of the kernel and of its neighbours, declared where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+__all__ = ["KernelPort", "Sealer", "StatePort"]
+
+
+class KernelPort(Protocol):
+    """The live kernel. Called on the kernel's main thread only."""
+
+    def namespace(self) -> dict[str, object]:
+        """Return the live user namespace itself, always the same dictionary."""
+
+    def hidden(self) -> frozenset[str]:
+        """Return the names in it that are not the user's: In, Out, get_ipython, `_`, `_i1` and the like."""
+
+
+class StatePort(Protocol):
+    """Process state beside the namespace, by provider. Called on the kernel's main thread only."""
+
+    def capture(self) -> Mapping[str, bytes]:
+        """Return each provider's present state, encoded; equal bytes mean that nothing changed."""
+
+    def restore(self, states: Mapping[str, bytes]) -> Callable[[], None]:
+        """Make *states* stand, as one step of `apply`; return what puts back the state before. Unknown names are skipped."""
+
+
+class Sealer(Protocol):
+    """Proves that a record was written by this user: checked before anything of it is unpickled."""
+
+    def seal(self, record: bytes) -> bytes:
+        """Return the proof for *record*."""
+
+    def holds(self, record: bytes, seal: bytes) -> bool:
+        """Return whether *seal* proves *record*."""

@@ -1,0 +1,127 @@
+"""Reading a variables checkpoint: the record, checked against its seal, then rows, streams and buffers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbrewind.errors import DamagedObject, RefusalReason, RewindRefused
+from nbrewind.model import ObjectId
+from nbrewind.resources.variables.graph.buffers import CHUNK
+from nbrewind.resources.variables.ports import Sealer
+from nbrewind.resources.variables.rows import Pieces, Row, row_from_text
+from nbrewind.resources.variables.storing import FORMAT, Shelf, Shelves
+from nbrewind.store.shadow import chunks as coding
+from nbrewind.store.shadow.repository import ShadowRepository
+
+__all__ = ["StoredVariables", "buffer_pieces", "chunk_bytes", "read_variables", "stream_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVariables:
+    """A checkpoint's variables as they are stored: *rows* by every name in them, and process state by provider."""
+
+    rows: Mapping[str, Row]
+    process: Mapping[str, bytes]
+    python: str
+    shelves: Shelves
+
+
+def read_variables(repository: ShadowRepository, address: ObjectId, sealer: Sealer | None = None) -> StoredVariables:
+    """Return what is stored at *address*. Unpickles nothing.
+
+    Raises:
+        RewindRefused: (untrusted-store) the seal does not prove that this user wrote it.
+        StoreError: Something cannot be read.
+    """
+    entries = {entry.name: entry.oid for entry in repository.tree(address)}
+    if b"root" not in entries:
+        raise DamagedObject("The variables of this checkpoint have no record.")
+    record = repository.read(entries[b"root"])
+    if sealer is not None:
+        seal = entries.get(b"seal")
+        if seal is None or not sealer.holds(record, repository.read(seal)):
+            raise RewindRefused(
+                RefusalReason.UNTRUSTED_STORE,
+                "The variables of this store were not written by you on this machine, so they are not loaded.",
+                hint="%rewind trust",
+            )
+    return _read(repository, address, record)
+
+
+def _read(repository: ShadowRepository, address: ObjectId, record: bytes) -> StoredVariables:
+    try:
+        root: dict[str, Any] = json.loads(record)
+        if root["format"] != FORMAT:
+            raise DamagedObject(f"The variables of this checkpoint have the format {root['format']}, which is later.")
+        shelves = {int(number, 16): (ObjectId(oid), digest) for number, (oid, digest) in root["shelves"].items()}
+        states = {name: (ObjectId(oid), digest) for name, (oid, digest) in root["process"].items()}
+        python = str(root["python"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedObject(f"The record of the variables cannot be read ({error}).") from error
+    trees = {entry.name: entry.oid for entry in repository.tree(address)}
+    rows: dict[str, Row] = {}
+    texts: dict[int, dict[str, tuple[str, tuple[Pieces, ...]]]] = {}
+    parts: dict[int, Shelf] = {}
+    for number, (oid, digest) in shelves.items():
+        text = _checked(repository.read_text(oid), digest)
+        parts[number] = Shelf(oid, digest, trees.get(b"o%02x" % number))
+        lines = texts[number] = {}
+        for line in text.decode("ascii").split("\n"):
+            row = row_from_text(line)
+            rows.update(dict.fromkeys(row.names, row))
+            objects = [one.pieces for one in row.buffers]
+            lines[row.names[0]] = (line, (*objects, *((row.stream_at,) if row.stream_at is not None else ())))
+    process = {name: (_checked(repository.read_text(oid), digest), oid) for name, (oid, digest) in states.items()}
+    return StoredVariables(
+        rows, {name: state for name, (state, _) in process.items()}, python, Shelves(address, parts, texts, process)
+    )
+
+
+def _checked(data: bytes, digest: str) -> bytes:
+    if hashlib.blake2b(data, digest_size=32).hexdigest() != digest:
+        raise DamagedObject("A part of the variables is not what its record says.")
+    return data
+
+
+def stream_of(repository: ShadowRepository, row: Row) -> bytes:
+    """Return the stream of *row*, checked.
+
+    Raises:
+        StoreError: It cannot be read, or is not what the row says.
+    """
+    stream = row.stream
+    if row.stream_at is not None:
+        stream = b"".join([repository.read_text(oid) for oid in _blobs(repository, row.stream_at)])
+    if hashlib.blake2b(stream, digest_size=32).hexdigest() != row.stream_digest:
+        raise DamagedObject(f"The stored value of {row.names[0]} is not what its record says.")
+    return stream
+
+
+def _blobs(repository: ShadowRepository, pieces: Pieces) -> Iterator[ObjectId]:
+    if pieces.depth == 0:
+        yield pieces.oid
+        return
+    for entry in repository.tree(pieces.oid):
+        yield from _blobs(repository, Pieces(entry.oid, pieces.depth - 1))
+
+
+def buffer_pieces(repository: ShadowRepository, row: Row, number: int) -> Iterator[tuple[int, ObjectId, int]]:
+    """Yield place, object and length of every chunk of a buffer."""
+    buffer = row.buffers[number]
+    oids = buffer.oids or _blobs(repository, buffer.pieces)
+    at = 0
+    for oid in oids:
+        length = min(CHUNK, buffer.size - at)
+        yield at, oid, length
+        at += length
+    if at != buffer.size:
+        raise DamagedObject("A stored array has the wrong length.")
+
+
+def chunk_bytes(repository: ShadowRepository, oid: ObjectId, length: int) -> bytes:
+    """Return the bytes of one chunk, verified."""
+    return coding.decoded(repository.read(oid), length)

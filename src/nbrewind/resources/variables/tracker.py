@@ -1,0 +1,232 @@
+"""The capturing side of the variables resource: what the last checkpoint holds, and what differs from it.
+
+How to call it, for one turn:
+
+1. On the kernel's main thread, with no cell running: `examined = tracker.examine(reached, budget=..., max_size=...)`.
+   *reached* are the names that the cell can have changed (`names.reach`), None for all. Arrays that are examined
+   are hashed, not copied, so no cell may run until 2. is through.
+2. On the worker, into the turn's pack: `snapshot = tracker.store(examined, writer)`. `snapshot.address` goes into
+   `Checkpoint.variables` (it is a git tree that reaches everything: give it to the side manifest, or to a reference of
+   its own), `snapshot.changes` into `Operation.variables`, `snapshot.notes` into the turn's reasons.
+3. Once the pack is durable and the frame is in the log: `tracker.adopt(snapshot)`. If anything failed before, nothing
+   is adopted, and the next `examine` finds the same again.
+
+`examine(None, late=True)` is the full comparison, in idle time and before a rewind; its changes are marked uncertain.
+`load(address)` takes over a checkpoint after a rewind (`restore`) or an attach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from nbrewind.model import Note, ObjectId, VariableChange, VariableState
+from nbrewind.resources.variables.examination import Examination, Examined, Memory
+from nbrewind.resources.variables.ports import KernelPort, Sealer, StatePort
+from nbrewind.resources.variables.rows import CLASS, Row, is_class
+from nbrewind.resources.variables.storing import Fresh, Shelves, store_rows
+from nbrewind.store.shadow.writer import PackWriter
+
+__all__ = ["Known", "VariableTracker", "VariablesSnapshot", "changes_between"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a checkpoint holds: *rows* by every name in them, and the address of each name's object then."""
+
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    bindings: Mapping[str, int] = field(default_factory=dict)
+    shelves: Shelves = field(default_factory=Shelves)
+    stale: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesSnapshot:
+    """A stored capture, to be adopted once it is durable. *address* is that of the last one if nothing changed."""
+
+    address: ObjectId | None
+    changes: tuple[VariableChange, ...]
+    notes: tuple[Note, ...]
+    base: Known
+    known: Known
+
+
+class VariableTracker:
+    """Knows what the last checkpoint holds of the namespace. Holds no object of the user's between two calls.
+
+    Invariant: it believes only what `adopt` and `load` were given.
+    """
+
+    def __init__(self, port: KernelPort, *, states: StatePort | None = None, sealer: Sealer | None = None) -> None:
+        self._port = port
+        self.states = states
+        self.sealer = sealer
+        self.memory = Memory()
+        self.known = Known()
+
+    @property
+    def address(self) -> ObjectId | None:
+        """Where the last checkpoint's variables are."""
+        return self.known.shelves.address
+
+    @property
+    def namespace(self) -> dict[str, object]:
+        """The live namespace."""
+        return self._port.namespace()
+
+    def bindings(self) -> dict[str, int]:
+        """Return the address of what each of the user's names is bound to now."""
+        hidden = self._port.hidden()
+        return {
+            name: id(value) for name, value in self.namespace.items() if name not in hidden and type(name) is str
+        }
+
+    def examine(
+        self, reached: frozenset[str] | None, *, budget: float = 5.0, max_size: int = 1 << 30, late: bool = False
+    ) -> Examined:
+        """Look at what may have changed; main thread only. Never raises for anything that a variable does.
+
+        Args:
+            reached: Names that the cell can have changed beside rebinding; None for all.
+            budget: Seconds; what is not looked at by then is named, and looked at next time.
+            max_size: Bytes of one variable; a larger one is kept by reference.
+            late: The changes are not known to be those of the last cell.
+        """
+        namespace, known = self.namespace, self.known
+        bindings = self.bindings()
+        wanted = self._wanted(bindings, reached)
+        examination = Examination(namespace, known.rows, self.memory, budget=budget, max_size=max_size)
+        fresh = examination.run(sorted(wanted))
+        rows = self._rows_after(bindings, fresh, examination.late)
+        process = self.states.capture() if self.states is not None else {}
+        notes = list(examination.reasons())
+        gone = {row.names: row for name, row in known.rows.items() if rows.get(name) is not row}
+        changed = [one for one in fresh if rows.get(one.row.names[0]) is one.row]
+        stale = frozenset(examination.late)
+        return Examined(bindings, changed, list(gone.values()), rows, stale, process, tuple(notes), late)
+
+    def _wanted(self, bindings: Mapping[str, int], reached: frozenset[str] | None) -> set[str]:
+        known = self.known
+        if reached is None:
+            return set(bindings)
+        wanted = {name for name in reached if name in bindings}
+        if bindings != known.bindings:
+            old = known.bindings
+            wanted.update([name for name, place in bindings.items() if old.get(name) != place])
+            wanted.update([name for name in old if name not in bindings])
+        wanted |= known.stale
+        # Whatever shares an object with one of them may have changed through it.
+        for name in [*wanted]:
+            row = known.rows.get(name)
+            if row is not None:
+                wanted.update(row.names)
+        return {name for name in wanted if name in bindings or is_class(name)}
+
+    def _rows_after(self, bindings: Mapping[str, int], fresh: Iterable[Fresh], late: set[str]) -> dict[str, Row]:
+        known = self.known.rows
+        rows = {name: row for name, row in known.items() if is_class(name) or name in bindings}
+        dropped = {row.names for name, row in known.items() if name not in rows}
+        for one in fresh:
+            old = known.get(one.row.names[0])
+            same = old is not None and old.digest == one.row.digest and old.names == one.row.names
+            for name in one.row.names:
+                before = known.get(name)
+                if before is not None and before.names != one.row.names:
+                    dropped.add(before.names)
+            row = old if same and old is not None else one.row
+            rows.update(dict.fromkeys(row.names, row))
+        for names in dropped:
+            for name in names:
+                if name in rows and rows[name].names == names:
+                    del rows[name]
+        return _without_orphans(rows)
+
+    def store(self, examined: Examined, writer: PackWriter) -> VariablesSnapshot:
+        """Store what was found; any thread. The caller finishes the writer, then adopts.
+
+        Raises:
+            StoreError: The repository cannot be written, or a variable changed meanwhile (`Unstable`).
+        """
+        known = self.known
+        shelves = known.shelves
+        process = {name: state for name, (state, _) in shelves.process.items()}
+        rows = dict(examined.rows)
+        if examined.fresh or examined.gone or process != dict(examined.process) or shelves.address is None:
+            shelves, stored = store_rows(
+                writer, examined.fresh, examined.gone, shelves, examined.process, self._held, self.sealer
+            )
+            for row in stored:
+                rows.update(dict.fromkeys(row.names, row))
+        changes = tuple(changes_between(known.rows, rows, examined.late))
+        after = Known(rows, examined.bindings, shelves, examined.stale)
+        return VariablesSnapshot(shelves.address, changes, examined.notes, known, after)
+
+    def adopt(self, snapshot: VariablesSnapshot) -> None:
+        """Believe *snapshot*, whose objects are durable now."""
+        if snapshot.base is not self.known:
+            raise RuntimeError("BUG: the snapshot was made on other ground")
+        self.known = snapshot.known
+        tokens = {token for row in self.known.rows.values() if row.tokens for token in row.tokens}
+        self.memory.references.keep_only(tokens)
+
+    def _held(self) -> dict[bytes, ObjectId]:
+        return {
+            key: oid
+            for row in self.known.rows.values()
+            for buffer in row.buffers
+            for key, oid in zip(buffer.hashes, buffer.oids, strict=True)
+        }
+
+    def capture(
+        self,
+        writer: PackWriter,
+        *,
+        reached: frozenset[str] | None = None,
+        budget: float = 5.0,
+        max_size: int = 1 << 30,
+    ) -> VariablesSnapshot:
+        """Examine and store in one go, for callers without a worker."""
+        return self.store(self.examine(reached, budget=budget, max_size=max_size), writer)
+
+    def forget_bindings(self, names: Iterable[str]) -> None:
+        """Look at *names* in the next capture whatever is reached."""
+        self.known = replace(self.known, stale=self.known.stale | frozenset(names))
+
+
+def _without_orphans(rows: dict[str, Row]) -> dict[str, Row]:
+    """Drop classes that no component names any more."""
+    if not any(map(is_class, rows)):
+        return rows
+    while True:
+        used = {CLASS + uid for name, row in rows.items() for uid in row.anchors if row.names != (CLASS + uid,)}
+        gone = [name for name, row in rows.items() if len(row.names) == 1 and is_class(name) and name not in used]
+        if not gone:
+            return rows
+        for name in gone:
+            del rows[name]
+
+
+def changes_between(
+    before: Mapping[str, Row], after: Mapping[str, Row], late: bool = False
+) -> Iterable[VariableChange]:
+    """Yield what differs between two checkpoints, by name."""
+    for name in sorted(before.keys() | after.keys()):
+        if is_class(name):
+            continue
+        old, new = _shown(before, name), _shown(after, name)
+        if old is None or new is None or old.digest != new.digest:
+            yield VariableChange(name, old, new, late)
+
+
+def _shown(rows: Mapping[str, Row], name: str) -> VariableState | None:
+    """Return the state of *name*; where it is a class, that of the class counts too."""
+    row = rows.get(name)
+    if row is None:
+        return None
+    state = row.states[name]
+    if row.anchors and state.type in ("type", "abc.ABCMeta", "enum.EnumType", "enum.EnumMeta"):
+        inner = "".join(
+            rows[CLASS + uid].states[CLASS + uid].digest for uid in row.anchors if CLASS + uid in rows
+        )
+        return replace(state, digest=state.digest + inner)
+    return state
