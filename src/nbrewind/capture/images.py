@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat as stats
 import threading
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -15,11 +16,12 @@ from nbrewind.model import EntryKind, FileState, Settings
 from nbrewind.resources.files.signature import entry_kind
 from nbrewind.store.layout import SessionPaths
 
-__all__ = ["BeforeImages", "Held", "Image", "Place", "described"]
+__all__ = ["BeforeImages", "Held", "Image", "Place", "checksum", "described"]
 
 _SECRET_LIMIT: Final = 1 << 20
 _ROOM_FROM: Final = 1 << 20
 """Smaller copies are made without asking the file system for its room."""
+_PIECE: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 
 Held = Callable[[str, os.stat_result], FileState | None]
@@ -40,10 +42,14 @@ class Place(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A state, and where its bytes are: in the shadow repository (`state.object`), at *path* or in *memory*."""
+    """A state, and where its bytes are: in the shadow repository (`state.object`), at *path* or in *memory*.
+
+    *crc* is that of the copy at *path*.
+    """
 
     state: FileState | None
     path: str = ""
+    crc: int | None = None
     link: str | None = None
     memory: bytes | None = None
 
@@ -58,6 +64,15 @@ def described(found: os.stat_result, *, missing: str = "") -> FileState:
         mtime_ns=found.st_mtime_ns,
         missing=missing,
     )
+
+
+def checksum(descriptor: int) -> int:
+    """Return the CRC-32 of a whole file: a power cut may leave a copy with its length, and zeros for its bytes."""
+    crc = position = 0
+    while data := os.pread(descriptor, _PIECE, position):
+        crc = zlib.crc32(data, crc)
+        position += len(data)
+    return crc
 
 
 class BeforeImages:
@@ -116,14 +131,14 @@ class BeforeImages:
             if not stats.S_ISREG(now.st_mode):
                 return Image(described(now))
             try:
-                name = self._write(source, now.st_size)
+                name, crc = self._write(source, now.st_size)
             except OSError as error:
                 return Image(described(now, missing=f"before-image not kept: {error.strerror or error}"))
         finally:
             os.close(source)
-        return Image(described(now), path=name)
+        return Image(described(now), path=name, crc=crc)
 
-    def _write(self, source: int, size: int) -> str:
+    def _write(self, source: int, size: int) -> tuple[str, int]:
         name = self._name()
         try:
             descriptor = fs.create_file(name, 0o600)
@@ -132,12 +147,13 @@ class BeforeImages:
             descriptor = fs.create_file(name, 0o600)
         try:
             fs.copy_bytes(source, descriptor, size)
+            crc = checksum(descriptor)
         except BaseException:
             fs.unlink(name)
             raise
         finally:
             os.close(descriptor)
-        return name
+        return name, crc
 
     def _name(self) -> str:
         with self._lock:

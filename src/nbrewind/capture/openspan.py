@@ -251,6 +251,7 @@ class OpenSpan:
             event=event,
             before=image.state,
             image=image.path,
+            crc=image.crc,
             link=image.link,
             inside=place.inside,
             secret=place.secret,

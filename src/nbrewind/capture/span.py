@@ -53,9 +53,9 @@ class Touched:
     """One resolved path that this process was about to change, and what stood there before the span.
 
     *before* is None where nothing stood. Its bytes are in the shadow repository if `before.object` is set, else in the
-    raw copy at *image*, else, of a *secret* file, in memory; `before.missing` says why they are nowhere. A symlink's
-    text is *link*. *inside* is the path relative to the workspace, None outside of it. *origin* is the operation whose
-    thread or task it was, where that is not this span's own.
+    raw copy at *image* (with that *crc*), else, of a *secret* file, in memory; `before.missing` says why they are
+    nowhere. A symlink's text is *link*. *inside* is the path relative to the workspace, None outside of it. *origin* is
+    the operation whose thread or task it was, where that is not this span's own.
     """
 
     path: str
@@ -63,6 +63,7 @@ class Touched:
     event: str
     before: FileState | None
     image: str = ""
+    crc: int | None = None
     link: str | None = None
     inside: str | None = None
     secret: bool = False

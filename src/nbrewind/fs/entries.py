@@ -7,6 +7,7 @@ import os
 import stat
 
 from nbrewind.fs import native
+from nbrewind.fs.descriptors import sync_directory
 from nbrewind.fs.native import O_PATH
 from nbrewind.fs.probe import StrPath, mutate
 
@@ -40,8 +41,11 @@ def make_directory(path: StrPath, mode: int = 0o700, *, exist_ok: bool = True, d
     return True
 
 
-def make_directories(path: StrPath, mode: int = 0o700) -> None:
-    """Create the directory *path* and all missing parents, each with exactly *mode*."""
+def make_directories(path: StrPath, mode: int = 0o700, *, sync: bool = False) -> None:
+    """Create the directory *path* and all missing parents, each with exactly *mode*.
+
+    With *sync* the new names survive a power cut once this returns.
+    """
     missing = []
     current = os.path.abspath(path)
     while not os.path.isdir(current):
@@ -52,6 +56,8 @@ def make_directories(path: StrPath, mode: int = 0o700) -> None:
         current = parent
     for directory in reversed(missing):
         make_directory(directory, mode)
+        if sync:
+            sync_directory(os.path.dirname(directory))
 
 
 def unlink(path: StrPath, *, dir_fd: int | None = None) -> None:

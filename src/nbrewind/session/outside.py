@@ -6,6 +6,7 @@ import os
 import stat
 from dataclasses import dataclass, replace
 
+from nbrewind.capture.images import checksum
 from nbrewind.capture.span import SpanRecord, Touched
 from nbrewind.model import Change, Claim, EntryKind, FileState, Note, ObjectId, Settings, Witness
 from nbrewind.resources.files.coverage import Coverage
@@ -106,11 +107,21 @@ def store_image(touched: Touched, keeper: Keeper) -> FileState | None:
     except OSError:
         return replace(before, missing="its copy is gone")
     try:
+        if touched.crc is not None and _differs(fd, touched.crc):
+            return replace(before, missing="its copy is damaged")
         return keeper.file(fd, os.fstat(fd).st_size, before)
     except Unstable:
         return replace(before, missing="its copy cannot be read")
     finally:
         os.close(fd)
+
+
+def _differs(fd: int, crc: int) -> bool:
+    # Copies are not flushed in the user's call: after a power cut the row may be there, and not the bytes.
+    try:
+        return checksum(fd) != crc
+    except OSError:
+        return True
 
 
 def observe(path: str, keeper: Keeper, limit: int, secret: bool = False) -> FileState | None:

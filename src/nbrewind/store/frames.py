@@ -19,7 +19,8 @@ are lines of text. One frame, all numbers little-endian:
 
 Salt and offset make a frame valid only in its file and place, so that a reader may look for the next frame anywhere,
 even inside a damaged payload. Damage costs the frames that it touches and no other: a damaged payload leaves the ids,
-a damaged head leaves the gap. A tail after which no frame follows is *torn*: what a death in `write` leaves.
+a damaged head leaves the gap. A tail after which no frame follows is *torn*: what a death in `write` leaves, and a
+power cut, after which the last frame may have its length and zeros for some of its sectors.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ _FORMAT = 1
 _CRCS = struct.Struct("<II")
 _SMALLEST = _FIXED.size + 3 + _CRCS.size
 _LARGEST = _FIXED.size + 3 * 256 + _CRCS.size
+_SECTOR = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def read_frames(data: bytes, *, start: int = 0) -> Iterator[Frame | Damage | Tor
             inside = _next_frame(data, position + head.length, salt, end)
             if 0 <= inside < end:
                 item, end = _damage(position, inside - position, head, "cut short"), inside
-            elif end > len(data):
+            elif end > len(data) or (end == len(data) and _has_hole(data, position + head.length)):
                 yield Torn(position, len(data) - position)
                 return
         yield item
@@ -208,6 +210,16 @@ def _frame_at(data: bytes, position: int, head: _Head) -> Frame | Damage:
     if isinstance(content, str):
         return _damage(position, length, head, content)
     return Frame(position, length, head.kind, head.ordinal, content, *head.ids, head.salt)
+
+
+def _has_hole(data: bytes, position: int) -> bool:
+    """Return whether a sector from *position* on is all zeros: the file got its length, and not yet its bytes."""
+    while position < len(data):
+        end = position - position % _SECTOR + _SECTOR
+        if not any(data[position:end]):
+            return True
+        position = end
+    return False
 
 
 def _damage(position: int, length: int, head: _Head, reason: str) -> Damage:

@@ -147,7 +147,7 @@ def open_store(root: str, *, workspace: str = "") -> StorePaths:
         else:
             _create(paths, workspace)
         if not os.path.isdir(paths.sessions):
-            fs.make_directory(paths.sessions)
+            fs.make_directories(paths.sessions, sync=True)
         # The mode bits do not say that a file system is mounted read-only; nothing is written to find out.
         if not os.access(root, os.W_OK | os.X_OK) or not os.access(paths.sessions, os.W_OK | os.X_OK):
             raise StoreReadOnly(f"The store {root} cannot be written.")
@@ -254,7 +254,7 @@ def _version(paths: StorePaths) -> int:
 
 
 def _create(paths: StorePaths, workspace: str) -> None:
-    fs.make_directories(paths.root)
+    fs.make_directories(paths.root, sync=True)
     strangers = [
         name for name in os.listdir(paths.root) if name not in _OWN_NAMES and not name.startswith(".nbrewind-")
     ]

@@ -125,6 +125,19 @@ def test_zeros_at_the_end_are_a_torn_tail(whole: bytes) -> None:
     assert _losses(whole + bytes(5000)) == [Torn(len(whole), 5000)]
 
 
+def test_a_last_frame_that_has_its_length_and_not_its_bytes_is_a_torn_tail() -> None:
+    start = _file()
+    last = encode_frame(
+        os.urandom(4000).hex().encode(), salt=SALT, offset=len(start), kind=2, ordinal=9, compress=False
+    )
+    whole = start + last
+    for sector in range(len(start) // 512 + 1, len(whole) // 512):
+        data = whole[: 512 * sector] + bytes(512) + whole[512 * (sector + 1) :]
+
+        assert _losses(data) == [Torn(len(start), len(last))]
+        assert _contents(data) == LINES
+
+
 def test_a_hole_of_zeros_costs_only_the_frames_it_touches(whole: bytes) -> None:
     found = list(read_frames(whole))
     start, end = found[1].offset + 50, found[3].offset + 1

@@ -78,6 +78,9 @@ def create(path: str) -> None:
     """
     for directory in ("", "/info", "/objects", "/objects/info", "/objects/pack", "/refs", "/refs/heads", "/incoming"):
         fs.make_directories(path + directory, 0o700)
+    # Packs are flushed later, and a power cut must not take away the directories that they are in.
+    for directory in (f"{path}/objects", os.path.dirname(path)):
+        fs.sync_directory(directory)
     for name, text in _FILES.items():
         if not os.path.lexists(f"{path}/{name}"):
-            fs.replace(f"{path}/{name}", text.encode(), sync=name == "HEAD")
+            fs.replace(f"{path}/{name}", text.encode())

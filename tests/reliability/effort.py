@@ -1,0 +1,17 @@
+"""How much each program does: little in `make test`, much in `make faults`, which sets NBREWIND_FAULTS."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["LONG", "SEED", "amount"]
+
+LONG = bool(os.environ.get("NBREWIND_FAULTS"))
+_SCALE = float(os.environ.get("NBREWIND_FAULTS_SCALE", "1"))
+SEED = int(os.environ.get("NBREWIND_FAULTS_SEED", "20"))
+"""Where random choices begin: fixed, so that a failure comes again. `make faults` takes another one each day."""
+
+
+def amount(short: int, long: int) -> int:
+    """Return how often to do something: *short* in `make test`, *long* times the scale in `make faults`."""
+    return max(1, round(long * _SCALE)) if LONG else short
