@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nbrewind.model import Note
 from nbrewind.resources.files.coverage import Coverage
+from nbrewind.resources.files.listing import Listing, under
 from nbrewind.resources.files.mounts import Mount, mount_of, mounts
 from nbrewind.resources.files.range import Matcher, Range
 from nbrewind.resources.files.signature import FORMAT, RawSignature, Signature, raw_signature, signature
@@ -18,22 +19,6 @@ __all__ = ["Listing", "RawSignature", "Scan", "Signature", "look_at", "raw_signa
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NONBLOCK
 _NO_NAMES: Mapping[str, RawSignature] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """One folder as seen: its covered entries, its covered subfolders, and what was left out or could not be seen.
-
-    *linked* are the files with more than one name, *blind* the names of which nothing could be learned.
-    """
-
-    signatures: dict[str, RawSignature]
-    folders: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
-    excluded: tuple[Note, ...] = ()
-    blind: tuple[Note, ...] = ()
-    mtime_ns: int = 0
-    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +242,7 @@ class _Walk:
         excluded: list[Note] = []
         blind: list[Note] = []
         with os.scandir(fd) as entries:
-            # The hot loop: ten thousand rounds in some 25 ms. Known names were judged before.
-            for entry in entries:
+            for entry in entries:  # The hot loop: ten thousand rounds in some 25 ms. Known names were judged before.
                 name = entry.name
                 try:
                     status = entry.stat(follow_symlinks=False)
@@ -286,10 +270,9 @@ class _Walk:
                         folders.append(name)
         if known is not None and known.signatures == signatures and known.mtime_ns == mtime_ns and not blind:
             return known
-        limit = self._settings.max_file_size
-        size = sum(raw[3] for raw in signatures.values() if raw[3] <= limit)
-        excluded.sort(key=lambda note: note.subject)
-        return Listing(signatures, tuple(folders), tuple(linked), tuple(excluded), tuple(blind), mtime_ns, size)
+        size = sum(raw[3] for raw in signatures.values() if raw[3] <= self._settings.max_file_size)
+        left_out = tuple(sorted(excluded, key=lambda note: note.subject))
+        return Listing(signatures, tuple(folders), tuple(linked), left_out, tuple(blind), mtime_ns, size)
 
     def _judge(self, folder: str, name: str, status: os.stat_result) -> str:
         is_dir = stat.S_ISDIR(status.st_mode)
@@ -306,15 +289,3 @@ class _Walk:
 
 def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
-
-
-def under(rel: str, tops: Container[str]) -> bool:
-    """Return whether *rel* is one of *tops* or lies below one."""
-    if rel in tops or "" in tops:
-        return True
-    at = rel.find("/")
-    while at >= 0:
-        if rel[:at] in tops:
-            return True
-        at = rel.find("/", at + 1)
-    return False

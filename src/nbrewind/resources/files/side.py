@@ -138,7 +138,7 @@ def read_range(data: bytes) -> Range:
     """
     try:
         fields = json.loads(data).items()
-        known = {name: value for name, value in fields if name in Range.__dataclass_fields__}
+        known: dict[str, Any] = {name: value for name, value in fields if name in Range.__dataclass_fields__}
         return Range(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
     except (ValueError, TypeError, AttributeError) as problem:
         raise DamagedObject(_UNREADABLE) from problem

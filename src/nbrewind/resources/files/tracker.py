@@ -170,13 +170,13 @@ class FileTracker:
         trailers: Mapping[str, str] | None = None,
         deadline: float | None = None,
     ) -> Snapshot:
-        """Store what differs from the last snapshot. Believed only once `adopt` is given the result.
+        """Store what differs from the last snapshot; `adopt` makes it believed.
 
         Args:
             writer: Takes all objects; the caller finishes or aborts it.
             scan: What to take a snapshot of.
-            operation_id: The operation, and the checkpoint, that this is for.
-            label: One line for people who look at the commit.
+            operation_id: The operation that this is for.
+            label: A line for people who look at the commit.
             force: Paths to read whatever their signature says (mapped, or open for writing here).
             before_images: What the journal kept of paths whose first copy was not made yet; None: nothing stood there.
             extra: Blobs that the side manifest has to hold, by a name.
@@ -188,15 +188,9 @@ class FileTracker:
             StoreError: The repository cannot be written.
         """
         order = SnapshotOrder(
-            operation_id=operation_id,
-            label=label,
-            force=force,
-            before_images=before_images or {},
-            extra=extra or {},
-            extra_trees=extra_trees or {},
-            trailers=trailers or {},
-            deadline=deadline,
-        )
+            operation_id=operation_id, label=label, force=force, before_images=before_images or {}, extra=extra or {},
+            extra_trees=extra_trees or {}, trailers=trailers or {}, deadline=deadline,
+        )  # fmt: skip
         return take_snapshot(self._known, scan, self.coverage, writer, self._slack_ns, order)
 
     def project(
