@@ -45,7 +45,7 @@ class CodeFacts:
 
     *loads* and *stores* are global names, *words* all other identifiers (attributes, imported modules); *later* are the
     names that functions and lambdas in it mention, so that they may be used long after it ran. *escape* says why it may
-    reach any name, "" if it cannot. *patches*: it assigns attributes.
+    reach any name, "" if it cannot. *patches* are attributes that it sets or deletes.
     """
 
     loads: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class CodeFacts:
     words: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
     escape: str = ""
-    patches: bool = False
+    patches: frozenset[str] = frozenset()
 
     def __or__(self, other: CodeFacts) -> CodeFacts:
         """Return the facts of two pieces of code that run in one cell."""
@@ -63,7 +63,7 @@ class CodeFacts:
             self.words | other.words,
             self.later | other.later,
             self.escape or other.escape,
-            self.patches or other.patches,
+            self.patches | other.patches,
         )
 
 
@@ -111,7 +111,7 @@ def _facts(code: CodeType) -> CodeFacts:
     loads: set[str] = set()
     stores: set[str] = set()
     imports: set[str] = set()
-    patches = False
+    patches: set[str] = set()
     for operation, name in _named(code):
         if operation in _LOADS:
             loads.add(name)
@@ -119,11 +119,15 @@ def _facts(code: CodeType) -> CodeFacts:
             stores.add(name)
         elif operation == _IMPORT:
             imports.add(name)
-        elif operation == _PATCH:
-            patches = True
+        elif operation in _PATCHES:
+            patches.add(name)
     words = frozenset(code.co_names)
+    if loads & {"setattr", "delattr"} or "patch" in words:
+        texts = {text.rpartition(".")[2] for text in code.co_consts if type(text) is str and len(text) < _MOST_TEXT}
+        patches |= {text for text in texts if text.isidentifier()}
+        words |= patches
     escape = _escape(loads, words, imports, code)
-    facts = CodeFacts(frozenset(loads), frozenset(stores), words - loads, frozenset(), escape, patches)
+    facts = CodeFacts(frozenset(loads), frozenset(stores), words - loads, frozenset(), escape, frozenset(patches))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             facts |= _nested(constant, class_body=not constant.co_flags & 1)
@@ -170,8 +174,8 @@ _LOADS: Final = frozenset(
 )
 _STORES: Final = frozenset({_STORE_NAME, _STORE_GLOBAL})
 _IMPORT: Final = dis.opmap["IMPORT_NAME"]
-_PATCH: Final = dis.opmap["STORE_ATTR"]
-_WANTED: Final = _LOADS | _STORES | {_IMPORT, _PATCH}
+_PATCHES: Final = frozenset({dis.opmap["STORE_ATTR"], dis.opmap["DELETE_ATTR"]})
+_WANTED: Final = _LOADS | _STORES | _PATCHES | {_IMPORT}
 _EXTENDED: Final = dis.opmap["EXTENDED_ARG"]
 _LOAD_GLOBAL: Final = dis.opmap["LOAD_GLOBAL"]
 _KNOWN: Final = sys.version_info < (3, 15)

@@ -1,17 +1,18 @@
 """Which variables a cell may have changed: those its code names, and those that the code it runs can reach.
 
-Nothing watches the namespace while a cell runs. Instead its code is read, and the objects it names are walked: functions
-to the globals they mention, methods, closures, callbacks, iterators. Where code can reach names that it does not spell,
-the answer is "all". What a call through C code reaches without any reference that can be seen is found later, by
-comparing everything.
+Nothing watches the namespace while a cell runs. Instead its code is read, and the objects it names are walked:
+functions to the globals they mention, methods, closures, callbacks, iterators. Where code can reach names without
+spelling them, the answer is "all". What a call through C code reaches without any reference that can be seen is found
+later, by comparing everything.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from nbrewind.resources.variables.ambient import ambient, busy_thread
 from nbrewind.resources.variables.facts import NOTHING, CodeFacts, compile_cell, facts_of
@@ -19,7 +20,7 @@ from nbrewind.resources.variables.families import drawing, family, overlapping
 from nbrewind.resources.variables.foreign import SharedState
 from nbrewind.resources.variables.kinds import PURE, QUIET, user_modules
 from nbrewind.resources.variables.magic_words import without_magics
-from nbrewind.resources.variables.patches import Patches
+from nbrewind.resources.variables.patches import Patches, holders
 from nbrewind.resources.variables.reaching import Walk, targets_of_proxies
 
 __all__ = ["NameReader", "Reach", "reach"]
@@ -62,11 +63,19 @@ class NameReader:
 
     *roots* gives more functions that may run in any cell (callbacks registered with the shell). *complete*: every cell
     that made functions was, or will be, read or noted, so that functions that cannot be found are known by the names
-    they mention.
+    they mention. *watch* is told, before a cell that sets attributes runs, which modules and classes of libraries it
+    can get at, and the attributes.
     """
 
-    def __init__(self, *, roots: Callable[[], Iterable[object]] = tuple, complete: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        roots: Callable[[], Iterable[object]] = tuple,
+        watch: Callable[[Any, frozenset[str]], None] | None = None,
+        complete: bool = True,
+    ) -> None:
         self._roots = roots
+        self._watch = watch
         self._complete = complete
         self._later: set[str] = set()
         self._hooked: set[str] = set()
@@ -81,12 +90,16 @@ class NameReader:
     def before(self, code: str, namespace: dict[str, object]) -> Reach:
         """Return what the transformed cell *code*, which is about to run, can reach. Never raises."""
         self._code = code
-        self._facts = self._read(code)
-        return self._reach(self._facts, namespace)
+        self._facts = facts = self._read(code)
+        if facts.patches and self._watch is not None:
+            with contextlib.suppress(Exception):  # a lying class; then nothing is known of it
+                for holder in holders(facts.loads, facts.words, namespace):
+                    self._watch(holder, facts.patches)
+        return self._reach(facts, namespace)
 
     def after(self, namespace: dict[str, object]) -> Reach:
         """Return what the cell given to `before` can reach now that it ran; unite it with the answer before."""
-        if not self._facts.escape and (self._facts.patches or "setattr" in self._facts.loads):
+        if self._facts.patches:
             self._patches.look(self._facts.loads, self._facts.words, namespace)
         if any(_HOOKS.search(word) for word in self._facts.words):
             self._hooked |= self._facts.later
@@ -166,7 +179,7 @@ def _cell_facts(code: str) -> CodeFacts:
 
 
 def _unnamed_result(facts: CodeFacts, namespace: dict[str, object]) -> str:
-    """Return the name of an earlier cell's result that the cell uses and that may be a part of some variable's value."""
+    """Return the name of an earlier cell's result that the cell uses and that may be part of a variable's value."""
     for name in facts.loads:
         if _RESULTS.match(name) and name in namespace:
             value = namespace[name]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nbrewind.resources.variables.kinds import QUIET, kind_of
 
-__all__ = ["Patches"]
+__all__ = ["Patches", "dictionary", "holders"]
 
 _STEPS: Final = 200
 
@@ -34,43 +34,48 @@ class Patches:
         """Yield the functions remembered that are still in their places."""
         for (key, word), reference in list(self._places.items()):
             holder = reference()
-            value = _dictionary(holder).get(word) if holder is not None else None
+            value = dictionary(holder).get(word) if holder is not None else None
             if holder is None or not _is_of_a_cell(value, namespace):
                 del self._places[key, word]
             else:
                 yield value
 
 
-def _places(
-    names: Iterable[str], words: Iterable[str], namespace: dict[str, object]
-) -> Iterator[tuple[object, str, object]]:
-    """Yield holder, word and value for functions of cells that *words* lead to from the values of *names*."""
+def holders(names: Iterable[str], words: Iterable[str], namespace: dict[str, object]) -> Iterator[Any]:
+    """Yield the modules and classes of libraries that code with these *names* and *words* can get at."""
     front = [namespace[name] for name in names if name in namespace]
     seen: set[int] = set()
     words = list(words)
     while front and len(seen) < _STEPS:
-        holder = front.pop()
-        if id(holder) in seen or type(holder) in QUIET:
+        value = front.pop()
+        if id(value) in seen or type(value) in QUIET:
             continue
-        seen.add(id(holder))
-        if isinstance(holder, type):
-            holders: list[object] = list(type.__getattribute__(holder, "__mro__"))
-        elif type(holder) is types.ModuleType:
-            holders = [holder]
-        else:
-            holders = list(type.__getattribute__(type(holder), "__mro__"))
-        for one in holders:
-            if isinstance(one, type) and (kind_of(one).own or one is object):
+        seen.add(id(value))
+        for holder in _classes(value):
+            if holder is object or (isinstance(holder, type) and kind_of(holder).own):
                 continue
-            own = _dictionary(one)
-            for word in words:
-                value = own.get(word)
-                if value is None:
-                    continue
-                if _is_of_a_cell(value, namespace):
-                    yield one, word, value
-                elif type(value) is types.ModuleType or isinstance(value, type):
-                    front.append(value)
+            yield holder
+            own = dictionary(holder)
+            front += [own[word] for word in words if word in own and isinstance(own[word], types.ModuleType | type)]
+
+
+def _classes(value: Any) -> Iterable[Any]:
+    if type(value) is types.ModuleType:
+        return (value,)
+    mro: tuple[type, ...] = type.__getattribute__(value if isinstance(value, type) else type(value), "__mro__")
+    return mro
+
+
+def _places(
+    names: Iterable[str], words: Iterable[str], namespace: dict[str, object]
+) -> Iterator[tuple[object, str, object]]:
+    """Yield holder, word and value for functions of cells that *words* lead to from the values of *names*."""
+    words = list(words)
+    for holder in holders(names, words, namespace):
+        own = dictionary(holder)
+        for word in words:
+            if word in own and _is_of_a_cell(own[word], namespace):
+                yield holder, word, own[word]
 
 
 def _is_of_a_cell(value: object, namespace: dict[str, object]) -> bool:
@@ -97,7 +102,8 @@ def _is_accessor(value: object) -> bool:
     return isinstance(accessor, type) and kind_of(accessor).own
 
 
-def _dictionary(holder: object) -> Any:
+def dictionary(holder: object) -> Any:
+    """Return what a module or class holds, without running code of its own."""
     if isinstance(holder, type):
         return type.__getattribute__(holder, "__dict__")
     return types.ModuleType.__getattribute__(holder, "__dict__")  # type: ignore[arg-type]  # a module

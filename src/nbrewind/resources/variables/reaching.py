@@ -202,7 +202,7 @@ def _dictionary(one: object) -> object:
 
 
 def targets_of_proxies(values: Iterable[tuple[str, object]]) -> Iterable[str]:
-    """Return the names whose values somebody refers to through a weak proxy: a proxy hides which object it stands for."""
+    """Return the names whose values somebody refers to through a weak proxy, which hides what it stands for."""
     kinds = (weakref.ProxyType, weakref.CallableProxyType)
     for name, value in values:
         if weakref.getweakrefcount(value) and any(type(one) in kinds for one in weakref.getweakrefs(value)):
