@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["FORK_EVENTS", "PROCESS_EVENTS", "command", "live_children"]
+__all__ = ["FORK_EVENTS", "PROCESS_EVENTS", "command", "command_of_cell", "live_children"]
 
 FORK_EVENTS: Final = frozenset({"os.fork", "os.forkpty"})
 PROCESS_EVENTS: Final = FORK_EVENTS | {
@@ -49,15 +49,50 @@ _TRACKER: Final = "multiprocessing.resource_tracker"
 _LIBRARY_PARTS: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", "<frozen ")
 _STDLIB: Final = tuple({f"{sysconfig.get_paths()[name]}{os.sep}" for name in ("stdlib", "platstdlib")})
 _STARTERS: Final = ("subprocess.py", "os.py", "popen_fork.py", "popen_spawn_posix.py")
+_SHELL_FILE: Final = os.path.join("IPython", "utils", "_process_posix.py")
+_SHELL_LINE: Final = re.compile(r"^(?:[\w., \[\]]+=\s*)?(?:!!?|%sx\s|%system\s)\s*(.+)$")
+_DEPTH: Final = 12
 _OWN: Final = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}"
 
 
 def command(event: str, args: tuple[Any, ...]) -> str | None:
     """Return what the child of *event* runs, shortened; "" where that is not told, None for a library's helper."""
-    words = _words(event, args)
+    words = _words(event, args) or _line_of_shell(sys._getframe(1))
     if any(_TRACKER in word for word in words) or (words and _is_helper(words)):
         return None
     return _shown(words)
+
+
+def command_of_cell(code: str, told: str) -> str:
+    """Return the command in a cell's *code*, for a child of which the event told nothing, or just *told*: a shell.
+
+    It is the first command below a `%%bash`, else the first `!` line, else the first line.
+    """
+    lines = [line.strip() for line in code.split("\n") if line.strip()]
+    if lines and lines[0].startswith("%%"):
+        if told and told.split()[0] not in lines[0]:
+            return told
+        body = [line for line in lines[1:] if not line.startswith("#")]
+        if body and not _SHELL_LINE.match(body[0]):
+            return _shown(["\n".join(body)])
+        lines = body or lines
+    if told:
+        return told
+    shell = [match[1] for line in lines if (match := _SHELL_LINE.match(line))]
+    return _shown((shell or lines)[:1]) if lines else ""
+
+
+def _line_of_shell(frame: FrameType | None) -> list[str]:
+    """Return the command of IPython's `!`, which forks without telling what for."""
+    for _ in range(_DEPTH):
+        if frame is None:
+            break
+        if frame.f_code.co_filename.endswith(_SHELL_FILE):
+            given = frame.f_locals.get("cmd")
+            if isinstance(given, str):
+                return [given]
+        frame = frame.f_back
+    return []
 
 
 def _words(event: str, args: tuple[Any, ...]) -> list[str]:
@@ -86,7 +121,8 @@ def _text(word: object) -> str:
 
 def _shown(words: list[str]) -> str:
     text = words[0] if len(words) == 1 else shlex.join(words)
-    text = _SECRET_ARGUMENT.sub(r"\1***", text)
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    text = _SECRET_ARGUMENT.sub(r"\1***", " ".join(lines[:1])) + (" …" if len(lines) > 1 else "")
     return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 1]}…"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nbrewind.capture import origins
+from nbrewind.capture.children import command_of_cell
 from nbrewind.capture.events import Touch, TouchKind
 from nbrewind.capture.expansion import children_of
 from nbrewind.capture.images import BeforeImages, Image
@@ -149,9 +150,8 @@ class OpenSpan:
         """Note a child process; *text* is "" where the event does not tell."""
         with self._lock:
             self._forked |= forked
-            if not text:
-                # `!cmd` is a forkpty without arguments: the cell's own text is the command.
-                text = "" if self._ran else self.header.code.strip()[:200] or "a forked child"
+            if text or not self._ran:
+                text = command_of_cell(self.header.code, text) or "a forked child"
             if text and text not in self._ran and len(self._ran) < _MAX_COMMANDS:
                 self._ran[text] = None
                 self._ledger.ran(text)

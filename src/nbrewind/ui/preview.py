@@ -13,7 +13,7 @@ from nbrewind.session.session import Parked, RewindResult
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import plan_data, result_data
 from nbrewind.ui.story import move_text, plan_sentence, result_sentence, stale_variables
-from nbrewind.ui.wording import count, moment, printable, shown_path, size, state_text
+from nbrewind.ui.wording import count, first_line, moment, printable, shown_path, size, state_text
 
 __all__ = ["preview_page", "result_page"]
 
@@ -181,7 +181,7 @@ def _beyond(operation: Operation) -> str:
         return ""
     name = cells([operation])
     if turn.ran:
-        return f'{name} ran "{printable(turn.ran[0])[:60]}": what it did outside the workspace cannot come back.'
+        return f'{name} ran "{first_line(turn.ran[0])}": what it did outside the workspace cannot come back.'
     if turn.reasons:
         first = turn.reasons[0]
         return f"{name} was seen in part: {printable(first.subject)} ({printable(first.reason)})."

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nbrewind.capture.children import command, live_children
+from nbrewind.capture.children import command, command_of_cell, live_children
 from nbrewind.capture.span import SpanRecord
 from tests.unit.capture.conftest import Rig
 
@@ -34,6 +34,31 @@ from tests.unit.capture.conftest import Rig
 )
 def test_command_text(event: str, args: tuple[Any, ...], text: str) -> None:
     assert command(event, args) == text
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "text"),
+    [
+        ("import os\nx = 1\n!rm -rf raw\n", "", "rm -rf raw"),
+        ("files = !ls *.csv", "", "ls *.csv"),
+        ("if True:\n    !!ls", "", "ls"),
+        ("%%bash\n# tidy up\nrm -rf raw\nls", "bash", "rm -rf raw …"),
+        ("%%bash -e\nrm x", "bash -e", "rm x"),
+        ("%%bash\nrm x", "curl example.org", "curl example.org"),
+        ("%%time\n!make", "", "make"),
+        ("%%bash", "bash", "bash"),
+        ("os.fork()\nmore()", "", "os.fork()"),
+        ("run()", "make all", "make all"),
+        ("!login --password hunter2", "", "login --password ***"),
+        ("", "", ""),
+    ],
+)
+def test_command_of_a_cell_is_one_line(code: str, told: str, text: str) -> None:
+    assert command_of_cell(code, told) == text
+
+
+def test_command_of_several_lines_is_its_first() -> None:
+    assert command("os.system", ("\n  make\n  make install\n",)) == "make …"
 
 
 def test_long_command_is_shortened() -> None:
@@ -94,7 +119,7 @@ def test_forkpty_is_told_by_the_cells_text(rig: Rig) -> None:
     os.close(terminal)
     record = rig.finish()
 
-    assert record.ran == ("!rm keep.txt",) and record.forked
+    assert record.ran == ("rm keep.txt",) and record.forked
 
 
 def target(path: str) -> None:
