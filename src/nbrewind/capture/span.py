@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import PurePosixPath
 from typing import Final
 
 from nbrewind.model import EntryKind, FileState, Note, OperationId, TurnStatus
@@ -171,8 +170,6 @@ class SpanRecord:
 
     def forced(self) -> frozenset[str]:
         """Return the paths inside the workspace that must be hashed whatever their stat says."""
-        root = PurePosixPath(self.root)
+        top = f"{self.root.rstrip('/')}/"
         names = {*self.writable_at_start, *self.writable_at_end, *self.mapped}
-        return frozenset(
-            str(PurePosixPath(name).relative_to(root)) for name in names if PurePosixPath(name).is_relative_to(root)
-        )
+        return frozenset(name[len(top) :] for name in names if name.startswith(top))

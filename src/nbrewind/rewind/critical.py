@@ -12,6 +12,7 @@ __all__ = ["critical"]
 
 # Their default action ends the process; a rewind in flight is first brought to an end of its own.
 _DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+_ALL = tuple(map(int, signal.valid_signals()))
 
 
 @contextlib.contextmanager
@@ -31,7 +32,7 @@ def critical() -> Iterator[None]:
         arrived.append(number)
 
     try:
-        for number in signal.valid_signals():
+        for number in _ALL:
             handler = signal.getsignal(number)
             if callable(handler) or (number in _DEFERRED and handler is signal.SIG_DFL):
                 with contextlib.suppress(OSError, ValueError):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterator
+
+from nbrewind.resources.files.mappings import shared_mappings
 
 __all__ = ["WritableKind", "children", "writable_files"]
 
 WritableKind = str
 """How a file can be written: "open", "append" or "mapped"."""
-
-_OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
 def writable_files(pid: int | None = None, *, below: str = "") -> dict[str, WritableKind]:
@@ -82,18 +81,8 @@ def _descriptors(base: str, below: str) -> Iterator[tuple[str, WritableKind]]:
 
 
 def _mappings(base: str, below: str) -> Iterator[tuple[str, WritableKind]]:
-    try:
-        with open(f"{base}/maps", "rb") as maps:
-            lines = maps.read().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        # address perms offset device inode path; a shared writable mapping has "w" and "s".
-        fields = line.split(None, 5)
-        if len(fields) < 6 or not (fields[1][1:2] == b"w" and fields[1][3:4] == b"s"):
-            continue
-        path = os.fsdecode(_OCTAL.sub(lambda match: bytes([int(match[1], 8)]), fields[5]))
-        if _is_file_path(path) and _is_below(path, below) and _same_inode(path, int(fields[4])):
+    for path, inode in shared_mappings(base):
+        if _is_file_path(path) and _is_below(path, below) and _same_inode(path, inode):
             yield path, "mapped"
 
 
