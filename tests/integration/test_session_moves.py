@@ -469,3 +469,35 @@ def test_a_pipe_that_a_cell_made_is_left_alone_and_the_preview_says_so(session, 
     assert [note.subject for note in plan.kept] == ["pipe"]
     assert "pipe" in plan.kept[0].reason
     assert ("pipe", "a pipe is left alone") in [(note.subject, note.reason) for note in session.status().not_covered]
+
+
+def after_the_cell(session, workspace, act):
+    """A cell writes `a`; before its capture *act* happens to the file from outside. Return its claims, in order."""
+    session.scheduler = lambda job: True
+    with session.turn("one"):
+        workspace.write({"a": "1"})
+    session.settle()
+    with session.turn("two"), open(workspace.path("a"), "w") as file:
+        file.write("2")
+    time.sleep(0.02)
+    act(workspace.path("a"))
+    session.settle()
+    rows = [change for operation in session.operations for change in session.changes_of(operation)]
+    return [change.claim for change in rows if change.path == "a"][1:]
+
+
+def by_another_process(command):
+    return lambda path: subprocess.run(command.replace("PATH", path), shell=True, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("command", ["chmod 600 PATH", "chattr +A PATH"])
+def test_what_is_no_change_of_content_after_the_end_makes_no_conflict(session, workspace, command):
+    assert after_the_cell(session, workspace, by_another_process(command)) == [Claim.OURS]
+
+
+OLD_FILE = "echo old > PATH.new && touch -d 2001-01-01 PATH.new && mv PATH.new PATH"
+
+
+@pytest.mark.parametrize("command", [OLD_FILE, "rm PATH", "echo x >> PATH"])
+def test_what_others_do_after_the_end_is_theirs(session, workspace, command):
+    assert after_the_cell(session, workspace, by_another_process(command)) == [Claim.OURS, Claim.EXTERNAL]

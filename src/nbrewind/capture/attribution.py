@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from nbrewind.capture.span import SpanKind, SpanRecord
+from nbrewind.capture.span import SpanKind, SpanRecord, ending_of
 from nbrewind.capture.writers import written_by
 from nbrewind.model import Change, Claim, EntryKind, Note, Verdict, Witness
+from nbrewind.resources.files.signature import RawSignature
 
 __all__ = ["Attribution", "attribute"]
 
@@ -29,14 +30,16 @@ def attribute(
     *,
     others_overlapped: bool = False,
     other_claims: Collection[str] = frozenset(),
+    seen: Callable[[str], RawSignature | None] | None = None,
 ) -> Attribution:
     """Say of each of *changes* whose it is.
 
     *ctimes* has each path's `st_ctime_ns` (of a deleted one its directory's `st_mtime_ns`). *others_overlapped* says
     that another session had a turn open in the workspace meanwhile; *other_claims* are the paths that others' journals
-    name. A gap's changes are all external: OURS where this process touched them.
+    name. *seen* gives what the scan saw at a path. A gap's changes are all external: OURS where this process touched
+    them.
     """
-    court = _Court(span, ctimes, others_overlapped, frozenset(other_claims))
+    court = _Court(span, ctimes, others_overlapped, frozenset(other_claims), seen)
     turn: list[Change] = []
     external: list[Change] = []
     for change in changes:
@@ -52,11 +55,19 @@ def attribute(
 class _Court:
     """The evidence about one span."""
 
-    def __init__(self, span: SpanRecord, ctimes: Mapping[str, int], overlapped: bool, others: frozenset[str]) -> None:
+    def __init__(
+        self,
+        span: SpanRecord,
+        ctimes: Mapping[str, int],
+        overlapped: bool,
+        others: frozenset[str],
+        seen: Callable[[str], RawSignature | None] | None,
+    ) -> None:
         self.span = span
         self.ctimes = ctimes
         self.overlapped = overlapped
         self.others = others
+        self.seen = seen
         self.children = bool(span.ran or span.forked or span.workers)
 
     def during(self, change: Change, turn: list[Change], external: list[Change]) -> None:
@@ -67,8 +78,8 @@ class _Court:
         gone = change.after is None
         if journaled:
             foreign = path in self.others
-            # Of a path that is gone only its folder's time is known: any other file made in there moves it.
-            again = late and not gone
+            # Of a path that is gone only its folder's time may be known: any other file made in there moves it.
+            again = late and (not gone or self._ending_known(path))
             note = _joined(change.note, "changed again after the cell ended" if again else "")
             turn.append(_judged(change, Claim.OURS, journaled=True, note=note))
             if again or foreign:
@@ -104,7 +115,15 @@ class _Court:
 
     def _late(self, path: str) -> bool:
         """Return whether *path* changed after the cell's end. Unknown for a turn whose process died: then no."""
-        return self.span.outcome is not None and self.ctimes.get(path, 0) > self.span.ended_ns
+        if self.span.outcome is None:
+            return False
+        if self.seen is not None and self._ending_known(path):
+            raw = self.seen(path)
+            return self.span.endings[self.span.absolute(path)] != (None if raw is None else ending_of(raw))
+        return self.ctimes.get(path, 0) > self.span.ended_ns
+
+    def _ending_known(self, path: str) -> bool:
+        return self.seen is not None and self.span.absolute(path) in self.span.endings
 
     def _afterwards(self, change: Change, foreign: bool) -> Change:
         """Return the second row of a path that changed in the turn and again after it."""

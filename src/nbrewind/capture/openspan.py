@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 from nbrewind.capture import origins
@@ -14,16 +15,17 @@ from nbrewind.capture.events import Touch, TouchKind
 from nbrewind.capture.expansion import children_of
 from nbrewind.capture.images import BeforeImages, Image
 from nbrewind.capture.ledger import Ledger
-from nbrewind.capture.span import JournalHeader, Rename, SpanRecord, Touched, TurnOutcome
+from nbrewind.capture.span import Ending, JournalHeader, Rename, SpanRecord, Touched, TurnOutcome, ending_of
 from nbrewind.capture.witness import Located, Witnessing
 from nbrewind.model import EntryKind, Note, Settings
-from nbrewind.resources.files.signature import entry_kind
+from nbrewind.resources.files.signature import entry_kind, raw_signature
 from nbrewind.store.layout import SessionPaths
 
 __all__ = ["OpenSpan"]
 
 _MAX_COMMANDS: Final = 100
 _MAX_NOTES: Final = 1000
+_MAX_ENDINGS: Final = 300
 _WAIT: Final = 30.0
 
 
@@ -72,6 +74,7 @@ class OpenSpan:
         self._outcome: TurnOutcome | None = None
         self._started_ns = time.time_ns()
         self._ended_ns = 0
+        self._endings: dict[str, Ending | None] = {}
 
     # -- edges ---------------------------------------------------------------------------------------------------------
     def become(self, header: JournalHeader) -> None:
@@ -91,6 +94,7 @@ class OpenSpan:
         with self._lock:
             self._outcome = outcome
             self._ended_ns = time.time_ns()
+            self._endings = {path: _ending(path) for path in islice(self._touches, _MAX_ENDINGS)}
             self._ledger.end(outcome)
 
     def close(self) -> SpanRecord:
@@ -109,6 +113,7 @@ class OpenSpan:
                 forked=self._forked,
                 mapped=frozenset(self._mapped),
                 skipped=tuple(self._notes),
+                endings=self._endings,
                 started_ns=self._started_ns,
                 ended_ns=self._ended_ns or now,
                 closed_ns=now,
@@ -267,6 +272,14 @@ class OpenSpan:
     def _unjournaled(self, error: OSError) -> None:
         # A note in memory; the user's call goes on.
         self._notes.setdefault(Note("", f"the turn's journal cannot be written: {error.strerror or error}"))
+
+
+def _ending(path: str) -> Ending | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return ending_of(raw_signature(found))
 
 
 def _thread_name() -> str:

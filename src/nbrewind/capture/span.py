@@ -8,13 +8,22 @@ from enum import StrEnum
 from typing import Final
 
 from nbrewind.model import EntryKind, FileState, Note, OperationId, TurnStatus
+from nbrewind.resources.files.signature import FORMAT, RawSignature
 
-__all__ = ["JournalHeader", "Rename", "SpanKind", "SpanRecord", "Touched", "TurnOutcome"]
+__all__ = ["Ending", "JournalHeader", "Rename", "SpanKind", "SpanRecord", "Touched", "TurnOutcome", "ending_of"]
 
+Ending = tuple[int, int, int, int, int]
+"""What tells whether other content stands at a path: type, mtime, size, inode, device. Not ctime: modes move that."""
 SECRET: Final = "secret"
 """Why bytes are kept in memory only."""
 DATABASE_SIBLINGS: Final = ("-journal", "-wal", "-shm")
 """Endings that SQLite puts behind a database's name; such a file belongs to its database."""
+
+
+def ending_of(raw: RawSignature) -> Ending:
+    """Return what is compared of a signature."""
+    mode, mtime_ns, _, size, inode, device, _ = raw
+    return (mode & FORMAT, mtime_ns, size, inode, device)
 
 
 class SpanKind(StrEnum):
@@ -108,7 +117,8 @@ class SpanRecord:
     child processes that were started, *workers* the live pool processes that took work without a new start, *children*
     all live children at the close with *new_children* those started in the span. *writable_at_start* and *_at_end* give
     by real path how a file was open ("open", "append", "mapped"). *writers* are the loaded native libraries that write
-    without any event. *threads* are live threads that turns started.
+    without any event. *threads* are live threads that turns started. *endings* tell what stood at journaled paths (by
+    absolute path, None: nothing) when the cell ended.
     """
 
     header: JournalHeader
@@ -127,6 +137,7 @@ class SpanRecord:
     writers: frozenset[str] = frozenset()
     skipped: tuple[Note, ...] = ()
     hook_errors: tuple[str, ...] = ()
+    endings: Mapping[str, Ending | None] = field(default_factory=dict)
     started_ns: int = 0
     ended_ns: int = 0
     closed_ns: int = 0

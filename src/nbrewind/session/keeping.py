@@ -103,6 +103,7 @@ class Keeping(Looking):
                     snapshot.ctimes,
                     others_overlapped=overlap.overlapped,
                     other_claims=overlap.claims,
+                    seen=scan.signature,
                 )
                 judged = with_conflicts(with_links(judged, snapshot.links))
                 rows = (*judged.turn_changes, *outside.rows)
