@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -88,7 +89,14 @@ class TurnJournal:
         if os.path.exists(paths.turn):
             fs.rename(paths.turn, f"{paths.turn}-left-{time.time_ns():x}")
         journal = cls(paths, header, fs.AppendFile(paths.turn))
-        journal.begin(header)
+        try:
+            journal.begin(header)
+        except BaseException:
+            journal._file.close()
+            # Without its head a journal says nothing, and nobody would ever remove it.
+            with contextlib.suppress(OSError):
+                fs.unlink(paths.turn)
+            raise
         return journal
 
     def begin(self, header: JournalHeader) -> None:

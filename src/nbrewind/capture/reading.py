@@ -12,9 +12,9 @@ from nbrewind import fs
 from nbrewind.capture.journal import remove
 from nbrewind.capture.span import JournalHeader, Rename, SpanKind, SpanRecord, Touched, TurnOutcome
 from nbrewind.model import EntryKind, FileState, Note, OperationId, TurnStatus
-from nbrewind.store.layout import SessionPaths
+from nbrewind.store.layout import SessionPaths, is_id, new_operation_id
 
-__all__ = ["JournalReading", "discard", "read_journal", "read_journals", "span_of", "sweep_images"]
+__all__ = ["JournalReading", "discard", "read_journal", "read_journals", "span_of", "sweep_images", "sweep_journals"]
 
 _STATE_FIELDS: Final = frozenset(item.name for item in fields(FileState))
 _TOUCH_FIELDS: Final = frozenset(item.name for item in fields(Touched)) - {"before"}
@@ -23,7 +23,10 @@ _RENAME_FIELDS: Final = frozenset(item.name for item in fields(Rename))
 
 @dataclass(frozen=True, slots=True)
 class JournalReading:
-    """What a journal says. *damaged* counts lines that were left out; *images* are the copies that exist, by path."""
+    """What a journal says. *images* are the copies that exist, by path.
+
+    *damaged* counts lines that were left out, *unfinished* says that the last of them is one that a death cut short.
+    """
 
     path: str
     header: JournalHeader
@@ -34,6 +37,7 @@ class JournalReading:
     ran: tuple[str, ...] = ()
     skipped: tuple[Note, ...] = ()
     damaged: int = 0
+    unfinished: bool = False
     images: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -49,14 +53,17 @@ def read_journal(paths: SessionPaths) -> JournalReading | None:
 
 def read_journals(paths: SessionPaths) -> tuple[JournalReading, ...]:
     """Return all journals of the session whose spans are not known to be in the log, oldest first."""
+    readings = filter(None, map(_read, _journals(paths)))
+    return tuple(sorted(readings, key=lambda reading: (reading.header.started, reading.header.operation_id)))
+
+
+def _journals(paths: SessionPaths) -> list[str]:
     name = os.path.basename(paths.turn)
     try:
         names = os.listdir(paths.root)
     except FileNotFoundError:
-        return ()
-    found = [f"{paths.root}/{entry}" for entry in names if entry == name or entry.startswith(f"{name}-")]
-    readings = filter(None, map(_read, found))
-    return tuple(sorted(readings, key=lambda reading: (reading.header.started, reading.header.operation_id)))
+        return []
+    return [f"{paths.root}/{entry}" for entry in names if entry == name or entry.startswith(f"{name}-")]
 
 
 def discard(paths: SessionPaths, reading: JournalReading) -> None:
@@ -83,6 +90,14 @@ def sweep_images(paths: SessionPaths) -> int:
     return len(strays)
 
 
+def sweep_journals(paths: SessionPaths) -> None:
+    """Remove journals in which nothing was noted: the disk refused the first row. As for `sweep_images`."""
+    for path in _journals(paths):
+        rows, _, _ = _lines(path)
+        if not rows:
+            fs.unlink(path)
+
+
 def span_of(reading: JournalReading, root: str) -> SpanRecord:
     """Return the record of a span that a death left behind, as far as its journal tells it."""
     ended = reading.outcome.ended if reading.outcome else 0.0  # 0: nobody knows when its process died
@@ -97,18 +112,24 @@ def span_of(reading: JournalReading, root: str) -> SpanRecord:
         touched_late=frozenset(row.path for row in reading.rows if row.after_end),
         renames=reading.renames,
         ran=reading.ran,
-        skipped=reading.skipped,
+        skipped=(*reading.skipped, *_losses(reading)),
         started_ns=int(reading.header.started * 1e9),
         ended_ns=int(ended * 1e9),
         journal=reading.path,
     )
 
 
-def _lines(path: str) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows of the journal at *path* and the number of lines that do not check."""
+def _losses(reading: JournalReading) -> tuple[Note, ...]:
+    """Return a note where rows cannot be read that were once written whole."""
+    lost = reading.damaged - reading.unfinished
+    return (Note("", f"{lost} of its journal's rows cannot be read"),) if lost else ()
+
+
+def _lines(path: str) -> tuple[list[dict[str, Any]], int, bool]:
+    """Return the rows of the journal at *path*, the number of lines that do not check, and whether the last is torn."""
     with open(path, "rb") as file:
         data = file.read()
-    rows, damaged = [], 0
+    rows, damaged, checks = [], 0, True
     for line in data.split(b"\n"):
         if not line:
             continue
@@ -120,14 +141,16 @@ def _lines(path: str) -> tuple[list[dict[str, Any]], int]:
                 raise ValueError
         except ValueError:
             damaged += 1
+            checks = False
         else:
             rows.append(row)
-    return rows, damaged
+            checks = True
+    return rows, damaged, not checks and not data.endswith(b"\n")
 
 
 def _read(path: str) -> JournalReading | None:
     try:
-        rows, damaged = _lines(path)
+        rows, damaged, unfinished = _lines(path)
     except OSError:
         return None
     header: JournalHeader | None = None
@@ -157,11 +180,30 @@ def _read(path: str) -> JournalReading | None:
         except (KeyError, TypeError, ValueError):
             damaged += 1
     if header is None:
-        return None
+        if not touched and not renames:
+            return None
+        header = _made_up(path)
     images = {row.path: row.image for row in touched if row.image and os.path.isfile(row.image)}
     return JournalReading(
-        path, header, process, outcome, tuple(touched), tuple(renames), tuple(ran), tuple(skipped), damaged, images
+        path,
+        header,
+        process,
+        outcome,
+        tuple(touched),
+        tuple(renames),
+        tuple(ran),
+        tuple(skipped),
+        damaged,
+        unfinished,
+        images,
     )
+
+
+def _made_up(path: str) -> JournalHeader:
+    """Return a header where that of the journal is damaged: what its rows say of files is needed all the same."""
+    named = os.path.basename(path).partition("-")[2]
+    operation_id = OperationId(named) if is_id(named) and not named.startswith("left-") else new_operation_id()
+    return JournalHeader(operation_id=operation_id, code="# not known: damaged", started=os.stat(path).st_mtime)
 
 
 def _known(row: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from nbrewind.capture import hook
-from nbrewind.capture.reading import discard, read_journals, span_of, sweep_images
+from nbrewind.capture.reading import discard, read_journals, span_of, sweep_images, sweep_journals
 from nbrewind.errors import RewindError
 from nbrewind.model import Note, OperationKind
 from nbrewind.session.capturing import Captured, Capturing
@@ -76,6 +76,7 @@ class Beginning(Capturing):
                 self._found += (Note(where, "was interrupted when its kernel ended; it can be taken back"),)
         with suppress(OSError):
             sweep_images(parts.paths)
+            sweep_journals(parts.paths)
         if parts.tracker.address is not None:
             self._capture_span()
 
