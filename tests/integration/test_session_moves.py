@@ -501,3 +501,18 @@ OLD_FILE = "echo old > PATH.new && touch -d 2001-01-01 PATH.new && mv PATH.new P
 @pytest.mark.parametrize("command", [OLD_FILE, "rm PATH", "echo x >> PATH"])
 def test_what_others_do_after_the_end_is_theirs(session, workspace, command):
     assert after_the_cell(session, workspace, by_another_process(command)) == [Claim.OURS, Claim.EXTERNAL]
+
+
+def test_a_folder_made_again_after_a_rewind_removed_it_is_in_the_next_point(session, workspace):
+    with session.turn("one"):
+        workspace.write({"made/one": "1"})
+    session.rewind(session.plan("-1"))
+    assert not workspace.exists("made")
+    with session.turn("two"):
+        workspace.write({"made/two": "2"})
+    session.settle()
+
+    tree = session.tree(session.operations[-1])
+    assert [path for path, _ in tree.walk() if path.startswith("made")] == ["made", "made/two"]
+    session.rewind(session.plan("-1"))
+    assert not workspace.exists("made")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import errno
 import json
 import os
 import traceback
-import collections
-import errno
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path

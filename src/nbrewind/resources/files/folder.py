@@ -138,7 +138,9 @@ class FolderDraft:
     def _signatures(self) -> dict[str, Any]:
         listing = self._listing
         if listing is None:
-            return {"signatures": self.known.signatures, "listing": None}
+            # Without those of names that were dropped: all folders have one signature, and a new one would look known.
+            known = {name: raw for name, raw in self.known.signatures.items() if name in self.states}
+            return {"signatures": known, "listing": None}
         if self.states.keys() == listing.signatures.keys() and all(
             listing.signatures[name] == raw for name, raw in self._own.items()
         ):
