@@ -6,7 +6,7 @@ import gc
 import hashlib
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -81,17 +81,19 @@ def _undisturbed() -> Iterator[None]:
 
 
 class Examination:
-    """One pass over the names *wanted* of *namespace*; *rows* is what the last checkpoint holds, by name."""
+    """One pass over some of the *names* in *namespace*; *rows* is what the last checkpoint holds, by name."""
 
     def __init__(
         self,
         namespace: dict[str, object],
+        names: Container[str],
         rows: Mapping[str, Row],
         memory: Memory,
         *,
         budget: float,
         max_size: int,
     ) -> None:
+        self._names = names
         self._rows = rows
         self._memory = memory
         self._namespace = namespace
@@ -112,7 +114,7 @@ class Examination:
         self.late: set[str] = set()
 
     def run(self, wanted: Iterable[str]) -> list[Fresh]:
-        """Return the components of *wanted* and of every class met on the way."""
+        """Return the components of the names *wanted* and of every class met on the way."""
         with _undisturbed():
             for name in wanted:
                 self._take(name)
@@ -137,7 +139,7 @@ class Examination:
         slices = sliced(value, self._memory.proved.get(name, frozenset()))
         if slices is not None:
             self._slices[name], self._memory.proved[name] = slices
-            self._streams[name] = Pickled(b"", [self.census.buffers.add_bytes(one) for one in slices[0]], {}, (), False)
+            self._streams[name] = Pickled(b"", [self.census.buffers.add_bytes(one) for one in slices[0]], {}, {}, (), False)
             return
         self._streams[name] = self._pickled(name, value)
 
@@ -150,6 +152,11 @@ class Examination:
                 self._heads[uid] = self._pickled(CLASS + uid, class_head(cls))
                 self._values[CLASS + uid] = state = class_state(cls)
                 self._streams[CLASS + uid] = self._pickled(CLASS + uid, state)
+                # What shares an object with the class was in its component, and stays so.
+                row = self._rows.get(CLASS + uid)
+                for name in row.names if row is not None else ():
+                    if name not in self._streams and (is_class(name) or name in self._names):
+                        self._take(name)
 
     def _pickled(self, name: str, value: object) -> Pickled:
         """Return the stream of *value*, of a reference to it if it cannot be stored."""
@@ -214,7 +221,7 @@ class Examination:
             states={name: self._state(name, digests[name]) for name in names},
             stream_digest=stream_digest,
             sliced=type(self._values[names[0]]).__name__ if len(names) == 1 and names[0] in self._slices else "",
-            tokens=whole.tokens,
+            tokens=whole.quiet | whole.tokens,
             anchors=tuple(anchors),
             heads={uid: head.stream for uid, head in heads.items()},
             notes=tuple(whole.notes),

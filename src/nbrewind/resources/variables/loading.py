@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import io
 import pickle
@@ -15,6 +16,7 @@ from nbrewind.resources.variables.examination import Memory
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.census import seeds
 from nbrewind.resources.variables.graph.fence import TimeUp, time_limit
+from nbrewind.resources.variables.graph.living import revived
 from nbrewind.resources.variables.graph.references import Lost
 from nbrewind.resources.variables.graph.slices import joined
 from nbrewind.resources.variables.graph.tolerant import tolerant_load
@@ -30,11 +32,13 @@ _LOCKS = frozenset({"_thread.lock", "_thread.RLock"})
 
 @dataclass(slots=True)
 class Loaded:
-    """What was built: *values* by name, *classes* by id (new ones), and what live classes are to become."""
+    """What was built: *values* by name, *classes* by id (new ones), what live classes are to become,
+    and the states that *living* objects are to get."""
 
     values: dict[str, object] = field(default_factory=dict)
     classes: dict[str, type] = field(default_factory=dict)
     patches: list[tuple[type, dict[str, Any]]] = field(default_factory=list)
+    living: list[tuple[object, str, Any]] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
@@ -56,6 +60,7 @@ class Loader:
         self._namespace = namespace
         self._held = dict(held or {})
         self._classes: dict[str, type] = {}
+        self._revived: dict[str, object] = {}
         self._queue: list[Row] = []
         self._row: Row | None = None
         self._lost: list[str] = []
@@ -136,14 +141,29 @@ class Loader:
     def kept(self, token: str, kind: str) -> object:
         """Return the live object of *token*, a new lock for a dead one, or what says that it is lost."""
         live = self._memory.references.live(token, self._held)
+        live = live if live is not None else self._revived.get(token)
         if live is not None:
             return live
         if kind in _LOCKS:
-            import _thread
-
-            return _thread.allocate_lock() if kind == "_thread.lock" else _thread.RLock()
+            lock = self._revived[token] = _thread.allocate_lock() if kind == "_thread.lock" else _thread.RLock()
+            return lock
         self._lost.append(kind)
         return Lost(kind)
+
+    def living(self, token: str, kind: str, state: Any) -> object:
+        """Return the live object of *token*, or a new one; `apply` gives it its *state*."""
+        value: Any = self._revived.get(token)
+        if value is not None:
+            return value
+        value = self._memory.references.live(token, self._held)
+        if value is None or (kind == "file" and value.closed and not state[-1]):
+            value = revived(kind, state)
+        if value is None:
+            self._lost.append(kind)
+            return Lost(kind)
+        self.loaded.living.append((value, kind, state))
+        self._revived[token] = value
+        return value
 
     def anchor(self, uid: str) -> type:
         """Return the class *uid*: the live one, or a new one whose component is built in this load."""

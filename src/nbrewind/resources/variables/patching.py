@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nbrewind.resources.variables.graph.classes import FIXED
+
 __all__ = ["Steps"]
 
 _MISSING = object()
@@ -52,8 +54,19 @@ class Steps:
                 self._undo.append(lambda name=name: type.__delattr__(cls, name))
             type.__setattr__(cls, name, value)
         for name, attributes in members.items():
-            for key, value in attributes.items():
-                object.__setattr__(cls.__members__[name], key, value)  # type: ignore[attr-defined]  # an enumeration
+            self._patch_member(vars(cls.__members__[name]), attributes)  # type: ignore[attr-defined]  # an enumeration
+
+    def _patch_member(self, space: dict[str, Any], attributes: Mapping[str, Any]) -> None:
+        before = dict(space)
+
+        def undo() -> None:
+            space.clear()
+            space.update(before)
+
+        self._undo.append(undo)
+        for key in [key for key in space if key not in attributes and key not in FIXED]:
+            del space[key]
+        space.update(attributes)
 
     def patch_memory(self, address: int, data: bytes, owner: object) -> None:
         """Write *data* into memory that *owner* keeps alive."""

@@ -29,6 +29,7 @@ from nbrewind.model import Change, Note, ObjectId, RewindPlan, VariableChange
 from nbrewind.resources import RewindContext
 from nbrewind.resources.variables.examination import Examined
 from nbrewind.resources.variables.graph.classes import class_state
+from nbrewind.resources.variables.graph.living import settle
 from nbrewind.resources.variables.guard import Guard
 from nbrewind.resources.variables.loading import Loaded, Loader
 from nbrewind.resources.variables.patching import Steps
@@ -153,12 +154,25 @@ class VariablesResource:
         discarded = [namespace[name] for name in (*values, *self._gone) if name in namespace]
         for cls, state in self._loaded.patches if self._names is None else ():
             self._steps.patch_class(cls, state, class_state(cls))
+        for value, kind, state in self._loaded.living:
+            self._settle(value, kind, state)
         _disarm(discarded, self._steps)
         self._steps.bind(namespace, values, self._gone)
         states = self._tracker.states
         if states is not None and self._stored is not None and self._names is None:
             self._steps.add(states.restore(self._stored.process))
         self._guard.hold(*discarded)
+
+    def _settle(self, value: object, kind: str, state: Any) -> None:
+        try:
+            undo = settle(value, kind, state)
+        except OSError as error:
+            undo = None
+            self._notes.append(Note("", f"an open file cannot be opened again: {error}"))
+        if undo is None:
+            self._notes.append(Note("", f"kept as it is now: a {kind}"))
+        else:
+            self._steps.add(undo)
 
     def rollback(self) -> tuple[Note, ...]:
         """Put back names, classes, memory and process state."""

@@ -95,7 +95,7 @@ class VariableTracker:
         namespace, known = self.namespace, self.known
         bindings = self.bindings()
         wanted = self._wanted(bindings, reached)
-        examination = Examination(namespace, known.rows, self.memory, budget=budget, max_size=max_size)
+        examination = Examination(namespace, bindings, known.rows, self.memory, budget=budget, max_size=max_size)
         fresh = examination.run(sorted(wanted))
         rows = self._rows_after(bindings, fresh, examination.late)
         process = self.states.capture() if self.states is not None else {}

@@ -36,7 +36,7 @@ class Notebook:
         return self.fixed
 
     def run(self, code: str, reached: frozenset[str] | None = None, **keywords: Any) -> VariablesSnapshot:
-        exec(compile(code, "<cell>", "exec"), self.ns)
+        exec(compile(code, "<cell>", "exec", dont_inherit=True), self.ns)
         return self.capture(reached, **keywords)
 
     def capture(self, reached: frozenset[str] | None, **keywords: Any) -> VariablesSnapshot:

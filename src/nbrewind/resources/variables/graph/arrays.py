@@ -14,9 +14,9 @@ from nbrewind.resources.variables.graph import rebuild
 if TYPE_CHECKING:
     from nbrewind.resources.variables.graph.pickling import Reducing
 
-__all__ = ["make_array", "make_foreign", "make_memmap", "make_small", "make_view", "reduce_array", "reduce_memmap"]
+__all__ = ["SMALL", "make_array", "make_foreign", "make_memmap", "make_small", "make_view", "reduce_array", "reduce_memmap"]
 
-_SMALL = 2048
+SMALL = 2048
 
 
 def reduce_array(pickler: Reducing, array: np.ndarray[Any, Any]) -> Any:
@@ -31,7 +31,7 @@ def reduce_array(pickler: Reducing, array: np.ndarray[Any, Any]) -> Any:
         foreign = _foreign(array)
         if foreign is not None:
             return foreign
-    if array.nbytes <= _SMALL or not (flags.c_contiguous or flags.f_contiguous):
+    if array.nbytes <= SMALL or not (flags.c_contiguous or flags.f_contiguous):
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
         return make_small, (array.tobytes(order), array.dtype, array.shape, order, flags.writeable)
     owned = flags.owndata

@@ -50,6 +50,8 @@ class Census:
         self._landmarks: dict[type, dict[int, tuple[str, str]]] = {}
         self.pending: dict[str, type] = {}
         self.held: list[object] = []
+        # Objects of ours that stand for memory which several objects of the user's share.
+        self.stand_ins: dict[tuple[object, ...], Any] = {}
 
     @property
     def seconds_left(self) -> float:

@@ -15,9 +15,10 @@ from nbrewind.resources.variables.graph.calls import importable
 if TYPE_CHECKING:
     from nbrewind.resources.variables.graph.pickling import Reducing
 
-__all__ = ["ClassRegistry", "class_head", "class_state", "reduce_class"]
+__all__ = ["FIXED", "ClassRegistry", "class_head", "class_state", "reduce_class"]
 
-_NOT_STATE = frozenset({"__dict__", "__weakref__", "__slots__", "__module__", "__doc__", "_abc_impl"})
+# `__slotnames__` is a note that copyreg leaves on classes; `__doc__` is taken apart, since it is not always a text.
+_NOT_STATE = frozenset({"__dict__", "__weakref__", "__slots__", "__slotnames__", "__module__", "__doc__", "_abc_impl"})
 _NOT_ENUM_STATE = frozenset(
     {
         "_generate_next_value_",
@@ -33,6 +34,8 @@ _NOT_ENUM_STATE = frozenset(
         "__new__",
     }
 )
+FIXED = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
+"""Attributes of an enumeration's member that Python gives it."""
 _TYPING_METACLASSES = frozenset({"_ProtocolMeta", "_TypedDictMeta", "NamedTupleMeta"})
 
 
@@ -133,5 +136,4 @@ def class_state(cls: type) -> dict[str, object]:
 
 
 def _own(attributes: dict[str, object]) -> dict[str, object]:
-    fixed = ("_value_", "_name_", "__objclass__", "_sort_order_")
-    return {name: value for name, value in attributes.items() if name not in fixed}
+    return {name: value for name, value in attributes.items() if name not in FIXED}

@@ -12,7 +12,7 @@ from nbrewind.resources.variables.graph.pickling import Pickled
 __all__ = ["groups"]
 
 _LOOSE: frozenset[type] = frozenset(
-    {str, bytes, int, float, complex, bool, type(None), tuple, frozenset, range, slice, Call}
+    {str, bytes, int, float, complex, bool, type(None), tuple, range, slice, Call}
     | {types.CodeType, types.ModuleType, types.BuiltinFunctionType}
 )
 """Types whose objects nobody can change; that two names hold the very same one makes no difference."""
@@ -44,6 +44,8 @@ def _is_loose(value: object) -> bool:
     if (module, kind.__qualname__) in _LOOSE_NAMES:
         return True
     # numpy's types of elements and its scalars: `dtype('float64')` is one object for the whole process.
+    if isinstance(module, str) and module.startswith("pyarrow"):
+        return True
     return module in ("numpy", "numpy.dtypes") and kind.__name__ not in ("ndarray", "memmap", "record", "void")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 import sys
 import weakref
+from sys import getrefcount
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["reduce_cell", "reduce_code", "reduce_function"]
 
+_ALONE = getrefcount((lambda: None).__dict__)
 # Marshalling code is the dearest part of a function; the weak references keep no code alive.
 _codes: dict[int, tuple[weakref.ref[CodeType], bytes]] = {}
 
@@ -54,7 +56,8 @@ def reduce_function(pickler: Reducing, function: FunctionType) -> Any:
         "defaults": function.__defaults__,
         "keywords": function.__kwdefaults__,
         "annotations": function.__annotations__ or None,
-        "dict": function.__dict__ or None,
+        # An empty one counts where somebody else holds it: the function and this call are two.
+        "dict": function.__dict__ if function.__dict__ or getrefcount(function.__dict__) > _ALONE else None,
         "doc": function.__doc__,
         "module": function.__module__,
         "qualname": function.__qualname__,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import gc
 import importlib
+import io
 import sys
 import types
 import weakref
+from collections import Counter, OrderedDict
 from collections.abc import Callable
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from nbrewind.resources.variables.graph import rebuild
@@ -16,6 +20,7 @@ from nbrewind.resources.variables.graph.calls import Call, importable
 from nbrewind.resources.variables.graph.classes import reduce_class
 from nbrewind.resources.variables.graph.fence import TimeUp
 from nbrewind.resources.variables.graph.functions import reduce_cell, reduce_code, reduce_function
+from nbrewind.resources.variables.graph.living import reduce_database, reduce_file, reduce_widget
 
 if TYPE_CHECKING:
     from nbrewind.resources.variables.graph.pickling import Reducing
@@ -26,11 +31,32 @@ Reducer = Callable[["Reducing", Any], Any]
 _PROTOCOL = 5
 
 
+class _Probe:
+    pass
+
+
+def _alone(value: object) -> int:
+    space = value.__dict__
+    return getrefcount(space)
+
+
+_ALONE = _alone(_Probe())
+
+
 def reduce_plain(pickler: Reducing, value: object) -> Any:
     """Leave an instance of classes that are all written in Python to C pickle: nothing of theirs interferes."""
     if pickler.census.skipped and id(value) in pickler.census.skipped:
         return pickler.by_reference(value)
-    return NotImplemented
+    space = getattr(value, "__dict__", None)
+    # The instance, this name and the call: with one more, somebody else holds its dictionary too (`vars(x)`, the Borg
+    # pattern), and must hold the same one again.
+    if space is None or getrefcount(space) <= _ALONE:
+        return NotImplemented
+    kind = type(value)
+    slots: Any = object.__reduce_ex__(value, _PROTOCOL)[2]
+    return copyreg.__newobj__, (kind,), (space, slots[1] if type(slots) is tuple else None), None, None, (  # type: ignore[attr-defined]  # not in the stubs
+        rebuild.set_space
+    )
 
 
 def reduce_instance(pickler: Any, value: object) -> Any:
@@ -43,7 +69,8 @@ def reduce_instance(pickler: Any, value: object) -> Any:
         return pickler.by_reference(value)
     pickler.current = value
     try:
-        reduced = _checked(value, value.__reduce_ex__(_PROTOCOL))
+        registered = copyreg.dispatch_table.get(type(value))
+        reduced = _checked(value, registered(value) if registered else value.__reduce_ex__(_PROTOCOL))
     except (RecursionError, MemoryError, TimeUp):
         raise
     except BaseException as error:
@@ -53,7 +80,8 @@ def reduce_instance(pickler: Any, value: object) -> Any:
         return pickler.by_reference(value)
     # Not in a `finally`: where the time is up, it names the object that took it.
     pickler.current = None
-    pickler.opaque = True
+    if not str(type(value).__module__).startswith(_TRANSPARENT):
+        pickler.opaque = True
     return reduced
 
 
@@ -78,6 +106,11 @@ def _checked(value: object, reduced: Any) -> Any:
     listed = None if items is None else iter(list(items))
     paired = None if pairs is None else iter([(key, one) for key, one in pairs])
     return (*reduced[:3], listed, paired, *reduced[5:])
+
+
+def reduce_counter(pickler: Reducing, value: Any) -> Any:
+    """Reduce a counter with its attributes, which its own reduction leaves out."""
+    return copyreg.__newobj__, (Counter,), vars(value) or None, None, iter(list(value.items()))  # type: ignore[attr-defined]  # not in the stubs
 
 
 def by_reference(pickler: Reducing, value: object) -> Any:
@@ -138,16 +171,19 @@ def reduce_view(pickler: Reducing, value: Any) -> Any:
 def reduce_mapping_proxy(pickler: Reducing, value: Any) -> Any:
     """Reduce a read-only mapping to what it shows."""
     owners = gc.get_referents(value)
-    if len(owners) != 1 or type(owners[0]) is not dict or "__weakref__" in owners[0]:
+    # Of a class: a copy of its dictionary would say nothing of the class.
+    if len(owners) != 1 or (type(owners[0]) is dict and "__module__" in owners[0]):
         return pickler.by_reference(value)
     return rebuild.mapping_proxy, (owners[0],)
 
 
 def reduce_memory(pickler: Reducing, value: memoryview) -> Any:
     """Reduce a view of memory to what it shows, if it shows all of it."""
-    base = value.obj
-    if type(base) in (bytes, bytearray) and value.format == "B" and value.contiguous and value.nbytes == len(base):
-        return rebuild.memory, (base,)
+    base: Any = value.obj
+    if type(base) in (bytes, bytearray) or type(base).__module__ in ("numpy", "array"):
+        whole = memoryview(base)
+        if all(getattr(whole, one) == getattr(value, one) for one in ("format", "shape", "strides", "readonly")):
+            return rebuild.memory, (base,)
     return pickler.by_reference(value)
 
 
@@ -182,6 +218,7 @@ def reduce_finalizer(pickler: Reducing, value: weakref.finalize[Any, Any]) -> An
 
 _EXACT: dict[type, Reducer] = {
     Call: reduce_call,
+    Counter: reduce_counter,
     types.FunctionType: reduce_function,
     types.CodeType: reduce_code,
     types.CellType: reduce_cell,
@@ -197,10 +234,15 @@ _EXACT: dict[type, Reducer] = {
     classmethod: reduce_wrapped,
     functools.cached_property: reduce_cached_property,
     functools._lru_cache_wrapper: reduce_lru_cache,
+    io.StringIO: reduce_instance,
+    io.BytesIO: reduce_instance,
     memoryview: reduce_memory,
     type({}.keys()): reduce_view,
     type({}.values()): reduce_view,
     type({}.items()): reduce_view,
+    type(OrderedDict().keys()): reduce_view,
+    type(OrderedDict().values()): reduce_view,
+    type(OrderedDict().items()): reduce_view,
     weakref.ref: reduce_weak,
     weakref.WeakValueDictionary: reduce_weak_values,
     weakref.WeakKeyDictionary: reduce_weak_keys,
@@ -210,14 +252,25 @@ _EXACT: dict[type, Reducer] = {
 _LATE: dict[tuple[str, str], tuple[str, str]] = {
     ("numpy", "ndarray"): ("arrays", "reduce_array"),
     ("numpy", "memmap"): ("arrays", "reduce_memmap"),
+    ("pandas._libs.internals", "BlockValuesRefs"): ("frames", "reduce_refs"),
+    ("pandas.core.internals.managers", "BlockManager"): ("frames", "reduce_manager"),
+    ("pandas.core.internals.managers", "SingleBlockManager"): ("frames", "reduce_manager"),
+    ("nbrewind.resources.variables.graph.tensors", "Storage"): ("tensors", "reduce_storage"),
 }
 """Types of packages that are imported by the user alone, and the module here that knows them."""
+_LATE_BASES: dict[tuple[str, str], tuple[str, str]] = {
+    ("pandas._libs.internals", "Block"): ("frames", "reduce_block"),
+    ("pandas", "Index"): ("frames", "reduce_index"),
+    ("torch", "Tensor"): ("tensors", "reduce_tensor"),
+}
 _INHERITED: dict[tuple[str, str], Reducer] = {
     ("builtins", "type"): reduce_class,
     ("builtins", "module"): reduce_module,
     ("threading", "Thread"): by_reference,
     ("_thread", "_local"): by_reference,
-    ("_io", "_IOBase"): by_reference,
+    ("_io", "_IOBase"): reduce_file,
+    ("sqlite3", "Connection"): reduce_database,
+    ("ipywidgets.widgets.widget", "Widget"): reduce_widget,
     ("tempfile", "_TemporaryFileWrapper"): by_reference,
     ("subprocess", "Popen"): by_reference,
     ("_socket", "socket"): by_reference,
@@ -239,16 +292,25 @@ def reducer_of(kind: type) -> Reducer:
         return exact
     late = _LATE.get((kind.__module__, kind.__qualname__))
     if late is not None:
-        home = importlib.import_module(f"nbrewind.resources.variables.graph.{late[0]}")
-        reducer: Reducer = getattr(home, late[1])
-        return reducer
+        return _late(*late)
     for base in kind.__mro__:
+        late = _LATE_BASES.get((base.__module__, base.__qualname__))
+        if late is not None:
+            return _late(*late)
         inherited = _INHERITED.get((base.__module__, base.__qualname__))
         if inherited is not None:
             return inherited
     return reduce_plain if _is_plain(kind) else reduce_instance
 
 
+def _late(module: str, name: str) -> Reducer:
+    home = importlib.import_module(f"nbrewind.resources.variables.graph.{module}")
+    reducer: Reducer = getattr(home, name)
+    return reducer
+
+
+_TRANSPARENT = ("numpy", "pandas", "pyarrow", "datetime", "decimal", "collections", "pathlib", "uuid", "functools", "_")
+"""Modules whose objects keep nothing that follows from the memory of an array they hold."""
 _HOOKS = (
     "__reduce__",
     "__reduce_ex__",

@@ -39,17 +39,23 @@ class Reducing(Protocol):
     def by_reference(self, value: object) -> Any:
         """Let *value* be put back as the same object, if it still lives."""
 
+    def quiet_reference(self, value: object) -> str:
+        """Return the token of *value*, whose state the stream holds beside it."""
+
     def buffer(self, address: int, size: int, owner: object, *, writable: bool) -> int:
         """Return the number in this stream of the *size* bytes at *address*."""
 
 
 @dataclass(slots=True)
 class Pickled:
-    """One stream and what it names outside itself. *memo* maps addresses to objects, while the pickler lives."""
+    """One stream and what it names outside itself: *tokens* of objects kept by reference, with their types, *quiet*
+    those whose state is in the stream. *memo* is the pickler, which knows all objects, while it lives.
+    """
 
     stream: bytes
     buffers: list[Buffer]
     tokens: dict[str, str]
+    quiet: dict[str, str]
     anchors: tuple[str, ...]
     opaque: bool
     notes: list[str] = field(default_factory=list)
@@ -81,6 +87,7 @@ class _Common:
         self.census = census
         self.anchors: dict[str, None] = {}
         self.tokens: dict[str, str] = {}
+        self.quiet: dict[str, str] = {}
         self.buffers: list[Buffer] = []
         self.handles: list[object] = []
         self.notes: list[str] = []
@@ -96,6 +103,14 @@ class _Common:
         if reduce is None:
             reduce = reducers[kind] = reducer_of(kind)
         return reduce(self, value)
+
+    def quiet_reference(self, value: object) -> str:
+        token = self.census.references.token(value)
+        kind = type(value)
+        self.quiet[token] = f"{kind.__module__}.{kind.__qualname__}"
+        self.census.unlinked.add(id(value))
+        self.opaque = True
+        return token
 
     def by_reference(self, value: object) -> Any:
         token = self.census.references.token(value)
@@ -143,7 +158,14 @@ def pickled(value: object, census: Census) -> Pickled:
         _deep(lambda: _dump(pickler, value, census), census)
     stream = sink.parts[0] if len(sink.parts) == 1 else b"".join(sink.parts)
     return Pickled(
-        stream, pickler.buffers, pickler.tokens, tuple(pickler.anchors), pickler.opaque, pickler.notes, pickler
+        stream,
+        pickler.buffers,
+        pickler.tokens,
+        pickler.quiet,
+        tuple(pickler.anchors),
+        pickler.opaque,
+        pickler.notes,
+        pickler,
     )
 
 

@@ -27,6 +27,9 @@ class Source(Protocol):
     def kept(self, token: str, kind: str) -> object:
         """Return the live object of *token*."""
 
+    def living(self, token: str, kind: str, state: Any) -> object:
+        """Return the live object of *token*, or a new one, to be given its *state* later."""
+
     def anchor(self, uid: str) -> type:
         """Return the class *uid*."""
 
@@ -50,6 +53,11 @@ def use(source: Source) -> Iterator[None]:
 def kept(token: str, kind: str) -> object:
     """Return the object that was kept by reference."""
     return _sources[-1].kept(token, kind)
+
+
+def living(token: str, kind: str, state: Any) -> object:
+    """Return an object that stays the same and has a state."""
+    return _sources[-1].living(token, kind, state)
 
 
 def anchor(uid: str) -> type:
@@ -119,7 +127,7 @@ def set_function(target: FunctionType, state: dict[str, Any]) -> None:
     target.__kwdefaults__ = state["keywords"]
     if state["annotations"]:
         target.__annotations__ = state["annotations"]
-    if state["dict"]:
+    if state["dict"] is not None:
         target.__dict__ = state["dict"]
     target.__doc__ = state["doc"]
     target.__module__ = state["module"]
@@ -251,3 +259,11 @@ def set_class(cls: type, state: dict[str, Any]) -> None:
         member = cls.__members__[name]  # type: ignore[attr-defined]  # an enumeration
         for key, value in attributes.items():
             object.__setattr__(member, key, value)
+
+
+def set_space(target: Any, state: tuple[dict[str, object], dict[str, object] | None]) -> None:
+    """Give an instance the very dictionary that others hold too, and its slots."""
+    space, slots = state
+    target.__dict__ = space
+    for name, value in (slots or {}).items():
+        object.__setattr__(target, name, value)
