@@ -72,7 +72,8 @@ class Keeping(Looking):
     def _log_span(self, span: SpanRecord, started: TurnStart | None, deadline: float | None) -> Captured:
         tracker, repository = self._parts.tracker, self._parts.repository
         is_turn = span.header.kind is SpanKind.TURN
-        scan = tracker.scan(force=span.forced(), full=self._distrust)
+        others = bool(span.ran or span.forked or span.children)
+        scan = tracker.scan(force=span.forced(), full=self._distrust, doubtful=others)
         if not is_turn and span.empty and not tracker.changed(scan):
             self._copying = False
             return Captured.NOTHING

@@ -23,9 +23,12 @@ from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["FileTracker", "Snapshot"]
 
-_WORTH_WATCHING = 2000
-"""Below so many entries a full walk costs less than three milliseconds, and leaves no doubt."""
+_WORTH_WATCHING = 64
+"""Below so many entries a full walk costs no more than asking for hints."""
+_CHEAP = 2000
+"""Below so many entries a full walk costs less than three milliseconds: any doubt is worth one."""
 _HINTED_AT_MOST = 50
+_HINTED_WHERE_CHEAP = 8
 """So many scans in a row go by hints, then one looks everywhere."""
 
 
@@ -103,11 +106,18 @@ class FileTracker:
         """
         self._known = load(SnapshotTree(self._repository, address))
 
-    def scan(self, force: Iterable[str] = (), *, full: bool = False) -> Scan:
-        """Walk the workspace. *force* names paths to read whatever their signature says; *full* distrusts hints."""
+    def scan(self, force: Iterable[str] = (), *, full: bool = False, doubtful: bool = False) -> Scan:
+        """Walk the workspace. *force* names paths to read whatever their signature says; *full* distrusts hints.
+
+        Where it is *doubtful* whether hints tell everything (another process may write through a mapping), a small
+        workspace is walked in full.
+        """
         self._admit_sighted()
         forced = frozenset(force)
-        found = self._walk(forced, None if full else self._dirty())
+        found = self._walk(forced, None if full else self._dirty(doubtful))
+        if not found.full and self._scan is not None and _has_new_links(self._scan, found):
+            # The file's other name may stand in a folder that inotify says nothing of.
+            found = self._walk(forced, None)
         if found.truncated:
             self.coverage.narrow(found.truncated, self._known.folders)
             found = self._walk(forced, None)
@@ -129,9 +139,11 @@ class FileTracker:
                     self._watch = Watch(self.root)
         return found
 
-    def _dirty(self) -> set[str] | None:
+    def _dirty(self, doubtful: bool) -> set[str] | None:
         """Return the folders that have to be looked at; None: all."""
         if self._watch is None or self._scan is None or self._hinted >= _HINTED_AT_MOST:
+            return None
+        if (doubtful or self._hinted >= _HINTED_WHERE_CHEAP) and len(self._scan) < _CHEAP:
             return None
         if not self._watch.usable:
             self._watch.close()
@@ -228,3 +240,17 @@ class FileTracker:
             if rel not in self._known.folders:
                 folders = {**self._known.folders, rel: sighted_folder(listing)}
                 self._known = replace(self._known, folders=folders)
+
+
+def _has_new_links(before: Scan, now: Scan) -> bool:
+    """Return whether a file with several names stands in *now* at a name where *before* had none."""
+    for rel, listing in now.folders.items():
+        known = before.folders.get(rel)
+        if listing is known or not listing.linked:
+            continue
+        if known is None or any(
+            name not in known.linked or known.signatures[name][4] != listing.signatures[name][4]
+            for name in listing.linked
+        ):
+            return True
+    return False

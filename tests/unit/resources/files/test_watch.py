@@ -129,11 +129,38 @@ def test_the_tracker_goes_by_hints_and_a_full_scan_is_there_for_the_asking(lab: 
     assert lab.tracker.scan(full=True).full
 
 
-def test_one_scan_in_fifty_looks_everywhere(lab: Lab) -> None:
+@pytest.mark.parametrize(("cheap", "every"), [(1, 51), (2000, 9)])
+def test_now_and_then_a_scan_looks_everywhere(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, cheap: int, every: int
+) -> None:
+    monkeypatch.setattr(tracking, "_CHEAP", cheap)
     lab.snap()
     lab.snap()
 
-    assert [lab.tracker.scan().full for _ in range(52)].count(True) == 1
+    fulls = [lab.tracker.scan().full for _ in range(3 * every)]
+    assert [place % every for place, full in enumerate(fulls) if full] == [every - 1] * 3
+
+
+def test_a_small_workspace_is_walked_in_full_at_any_doubt(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.snap()
+    lab.snap()
+
+    assert lab.tracker.scan(doubtful=True).full
+    monkeypatch.setattr(tracking, "_CHEAP", 1)
+    assert not lab.tracker.scan(doubtful=True).full
+
+
+def test_a_new_link_to_a_file_elsewhere_is_found_at_both_names(lab: Lab) -> None:
+    lab.snap()
+    lab.snap()
+    os.link(lab.path("b/z"), lab.path("a/z"))
+    assert lab.changes() == {"a/z": ("", "3")}
+    with open(lab.path("a/z"), "r+") as file:
+        file.write("9")
+
+    assert lab.changes() == {"a/z": ("3", "9"), "b/z": ("3", "9")}
+    assert lab.tracker.last_scan is not None
+    assert not lab.tracker.last_scan.full
 
 
 def test_a_write_through_a_hard_link_from_elsewhere_is_seen(lab: Lab, tmp_path: Path) -> None:
@@ -148,7 +175,7 @@ def test_a_write_through_a_hard_link_from_elsewhere_is_seen(lab: Lab, tmp_path: 
     assert not lab.tracker.last_scan.full
 
 
-def test_small_workspaces_are_always_walked_in_full(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workspaces_of_a_few_files_are_always_walked_in_full(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "_WORTH_WATCHING", 2000)
     lab.snap()
     lab.snap()
