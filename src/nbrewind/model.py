@@ -114,12 +114,19 @@ class FileState:
     chunked: bool = False
     missing: str = ""
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether this is a secret file: its bytes are never stored, and size and time have to tell it from others."""
+        return self.kind is EntryKind.FILE and self.object is None and self.missing == "secret"
+
     def same_content(self, other: FileState | None) -> bool:
-        """Return whether kind and bytes are known to be equal; modes and times do not count."""
+        """Return whether kind and bytes are known to be equal; modes and times do not count, but of secrets."""
         if other is None or self.kind is not other.kind:
             return False
         if self.kind is EntryKind.DIRECTORY:
             return True
+        if self.is_secret and other.is_secret:
+            return (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
         return self.object is not None and self.object == other.object
 
     def same(self, other: FileState | None) -> bool:

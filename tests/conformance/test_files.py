@@ -41,6 +41,10 @@ class TestInPlace(OneCase):
     name = "in place"
 
 
+class TestSecrets(OneCase):
+    name = "secrets"
+
+
 class TestDatabase(OneCase):
     name = "database"
 

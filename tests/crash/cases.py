@@ -12,7 +12,8 @@ from pathlib import Path
 
 from nbrewind import fs
 from nbrewind.model import Change, FileStep
-from tests.crash.scene import Content, Folder, Scene, Symlink, closing, looks
+from nbrewind.resources.files.vault import Vault
+from tests.crash.scene import Content, Folder, Scene, Secret, Symlink, closing, looks
 from tests.faults import counted
 
 __all__ = ["CASES", "Case", "Stage", "lay_out", "look", "steps_of"]
@@ -50,6 +51,10 @@ CASES: Mapping[str, Case] = {
         links={"h2": "h1"},
         writable={"log": "append", "map": "mapped"},
     ),
+    "secrets": Case(
+        before={".env": Secret(b"KEY=now"), "sub": Folder(), "sub/.env": Secret(b"gone"), "n": b"n"},
+        after={".env": Secret(b"KEY=then!", 0o640), "new": Folder(), "new/.env": Secret(b"KEY=new"), "n": b"o"},
+    ),
     "database": Case(
         before={"db": _DATABASE + b"1", "db-wal": b"wal now", "db-shm": b"shared"},
         after={"db": _DATABASE + b"1", "db-wal": b"wal then"},
@@ -84,6 +89,9 @@ class Stage:
         self._templates = ground
         self._count = 0
         self.steps: tuple[FileStep, ...] = ()
+        self._vault = Vault()
+        sides = (*case.before.values(), *case.after.values())
+        self._secrets = [content.data for content in sides if isinstance(content, Secret)]
         with closing(self.scene()) as scene:
             lay_out(case, scene)
             self.steps = steps_of(case, scene)
@@ -103,6 +111,7 @@ class Stage:
     def scene(self) -> Scene:
         """Open the folder as a fresh process would."""
         scene = Scene(self.folder)
+        scene.vault = self._vault
         scene.writable = {str(scene.work / name): kind for name, kind in self.case.writable.items()}
         return scene
 
@@ -145,6 +154,7 @@ class Stage:
             assert scene.recover() == ()
             found, rewound = look(scene), scene.rewound() - self.rewinds
             assert rewound in (0, 1)
+            assert not any(scene.can_read(data) for data in self._secrets)
             expected = self.after if rewound else self.before
             assert found == expected, _difference(found, expected)
             if rewound:
@@ -207,7 +217,7 @@ def _contents(steps: tuple[FileStep, ...], scene: Scene) -> list[bytes]:
     found = []
     for step in steps:
         path = scene.path(step.path)
-        if step.current is not None and path.is_file() and not path.is_symlink():
+        if step.current is not None and not step.current.is_secret and path.is_file() and not path.is_symlink():
             found.append(path.read_bytes())
     return found
 

@@ -23,6 +23,7 @@ from nbrewind.model import (
     RewindPlan,
 )
 from nbrewind.resources.files.restore import FilesResource, files_recoverer
+from nbrewind.resources.files.vault import Vault
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.rewind.transaction import RewindTransaction, TransactionContext
 from nbrewind.store.layout import SessionPaths, open_store
@@ -30,7 +31,7 @@ from nbrewind.store.oplog import OperationLog
 from nbrewind.store.shadow.objects import BLOB, digest
 from nbrewind.store.shadow.repository import ShadowRepository
 
-__all__ = ["Folder", "Scene", "Symlink", "looks"]
+__all__ = ["Folder", "Scene", "Secret", "Symlink", "looks"]
 
 MTIME = 1_600_000_000_000_000_000
 """Long ago, so that a time that was not put back shows."""
@@ -50,7 +51,15 @@ class Folder:
     mode: int = 0o755
 
 
-Content = bytes | Symlink | Folder | tuple[bytes, int] | None
+@dataclass(frozen=True)
+class Secret:
+    """A secret file: its bytes are in memory only."""
+
+    data: bytes
+    mode: int = 0o600
+
+
+Content = bytes | Symlink | Secret | Folder | tuple[bytes, int] | None
 """Bytes, bytes with a mode, a link, a directory, or None for nothing."""
 
 
@@ -82,6 +91,7 @@ class Scene:
     writable: dict[str, str] = field(default_factory=dict)
     linked: Callable[[str], tuple[str, ...]] = lambda path: ()
     count: int = 0
+    vault: Vault = field(default_factory=Vault)
 
     def __post_init__(self) -> None:
         self.work = self.base / "work"
@@ -124,6 +134,8 @@ class Scene:
             path.mkdir(exist_ok=True)
             path.chmod(content.mode)
         elif content is not None:
+            if isinstance(content, Secret):
+                content = content.data, content.mode
             data, mode = content if isinstance(content, tuple) else (content, 0o644)
             path.write_bytes(data)
             path.chmod(mode)
@@ -135,6 +147,8 @@ class Scene:
             return None
         if isinstance(content, Folder):
             return FileState(EntryKind.DIRECTORY, mode=content.mode)
+        if isinstance(content, Secret):
+            return FileState(EntryKind.FILE, None, len(content.data), content.mode, mtime_ns, missing="secret")
         if not store and not isinstance(content, Symlink):
             data, mode = content if isinstance(content, tuple) else (content, 0o644)
             return replace(self.state_of(data), mode=mode, mtime_ns=mtime_ns)
@@ -160,6 +174,10 @@ class Scene:
     def steps(self, before: Mapping[str, Content], after: Mapping[str, Content]) -> tuple[FileStep, ...]:
         """Return the steps that lead from *before* to *after*; what stands is on the disk only, not yet stored."""
         names = sorted(before.keys() | after.keys())
+        for name, content in after.items():
+            state = self.state(content) if isinstance(content, Secret) else None
+            if isinstance(content, Secret) and state is not None:
+                self.vault.keep(str(self.path(name)), state, content.data)
         return tuple(
             FileStep(name, self.state(before.get(name), store=False), self.state(after.get(name)))
             for name in names
@@ -185,7 +203,13 @@ class Scene:
 
     def resource(self) -> FilesResource:
         """Return the files resource of the workspace."""
-        return FilesResource(str(self.work), self.repository, writable_files=lambda: self.writable, linked=self.linked)
+        return FilesResource(
+            str(self.work),
+            self.repository,
+            writable_files=lambda: self.writable,
+            linked=self.linked,
+            vault=self.vault,
+        )
 
     def transaction(self, *more: Any) -> RewindTransaction:
         """Return a transaction over the files, and *more* resources behind them."""

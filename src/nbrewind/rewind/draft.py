@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nbrewind.model import EntryKind, FileState, FileStep, Note
+from nbrewind.resources.files.vault import LARGEST_SECRET
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "never_remembered"]
+
+
+def never_remembered(path: str, state: FileState) -> bool:
+    """Say that no secret's bytes are in memory."""
+    return False
 
 
 @dataclass(slots=True)
 class Draft:
     """Steps by path, whole-directory *moves* outside the workspace, and the reasons for what stays.
 
-    *moves* are made after the other steps, or before them where *moves_first*.
+    *moves* are made after the other steps, or before them where *moves_first*. *remembered* tells whether the bytes of
+    a secret are in memory.
     """
 
     steps: dict[str, FileStep] = field(default_factory=dict)
@@ -22,6 +30,7 @@ class Draft:
     conflicts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
+    remembered: Callable[[str, FileState], bool] = never_remembered
 
     def __contains__(self, path: object) -> bool:
         """Return whether *path* is decided."""
@@ -43,12 +52,24 @@ class Draft:
         """Plan *path*, unless its bytes of then are not kept or its bytes of now could not be."""
         if any(state is not None and state.kind is EntryKind.SPECIAL for state in (current, wanted)):
             self.kept[path] = "a pipe, socket or device is left alone"
-        elif wanted is not None and wanted.kind is not EntryKind.DIRECTORY and wanted.object is None:
-            self.lost[path] = f"its bytes were not kept: {wanted.missing or 'no reason given'}"
-        elif current is not None and current.kind is EntryKind.FILE and current.missing:
-            self.lost[path] = f"its present bytes cannot be archived, so it stays: {current.missing}"
+        elif reason := self._obstacle(path, current, wanted):
+            self.lost[path] = reason
         else:
             self.put(path, current, wanted)
+
+    def _obstacle(self, path: str, current: FileState | None, wanted: FileState | None) -> str:
+        if wanted is not None and wanted.kind is not EntryKind.DIRECTORY and wanted.object is None:
+            if not wanted.is_secret:
+                return f"its bytes were not kept: {wanted.missing or 'no reason given'}"
+            if not wanted.same_content(current) and not self.remembered(path, wanted):
+                return "a secret: its bytes of then were in a kernel's memory only, and are not in this one's"
+        if current is None or current.kind is not EntryKind.FILE or not current.missing:
+            return ""
+        if not current.is_secret:
+            return f"its present bytes cannot be archived, so it stays: {current.missing}"
+        if current.size > LARGEST_SECRET and not current.same_content(wanted):
+            return "a secret too large to keep in memory, so it stays"
+        return ""
 
     @property
     def ordered(self) -> tuple[FileStep, ...]:

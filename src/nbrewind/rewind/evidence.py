@@ -8,6 +8,7 @@ from typing import Protocol
 
 from nbrewind.errors import RefusalReason, RewindRefused, StoreError
 from nbrewind.model import Change, EntryKind, FileState, Operation, RewindPlan
+from nbrewind.rewind.draft import never_remembered
 from nbrewind.rewind.timeline import Timeline
 
 __all__ = ["Evidence", "Tree", "alike", "inverse", "is_outside", "parents", "plan_changes"]
@@ -31,7 +32,7 @@ class Evidence:
     """Everything that a plan may look at. The head's tree must be that of the disk: settle before planning.
 
     *difference* yields the paths in which the trees of two operations differ; without it the trees are walked.
-    *notebook* is the session's own document, relative to the workspace.
+    *notebook* is the session's own document, relative to the workspace. *remembered* as for `Draft`.
     """
 
     timeline: Timeline
@@ -40,6 +41,7 @@ class Evidence:
     current: Callable[[str], FileState | None]
     difference: Callable[[Operation, Operation], Iterable[Difference]] | None = None
     notebook: str = ""
+    remembered: Callable[[str, FileState], bool] = never_remembered
     force_deletions: int = 50
 
     def changes(self, operation: Operation) -> tuple[Change, ...]:

@@ -45,7 +45,7 @@ def plan_rewind(evidence: Evidence, target: OperationId, options: PlanOptions) -
     """
     goal = evidence.timeline.operation(target)
     way = passage(evidence, goal)
-    draft = Draft()
+    draft = Draft(remembered=evidence.remembered)
     records = Records()
     if "files" in options.only:
         records = read_records(evidence, way)
@@ -82,7 +82,7 @@ def _plan_inverse(evidence: Evidence, move: Operation, kind: OperationKind, opti
     if before is None or before not in evidence.timeline:
         raise RewindRefused(RefusalReason.DAMAGED, "Not undone, nothing changed: the record before it is damaged.")
     goal = evidence.timeline.operation(before)
-    draft = Draft()
+    draft = Draft(remembered=evidence.remembered)
     records = Records()
     for change in map(inverse, reversed(evidence.changes(move))):
         if change.moved_to is not None:

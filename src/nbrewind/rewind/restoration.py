@@ -28,7 +28,7 @@ def plan_restore(evidence: Evidence, paths: Sequence[str], source: OperationId, 
     """
     goal = evidence.timeline.operation(source)
     tree = evidence.tree(goal)
-    draft = Draft()
+    draft = Draft(remembered=evidence.remembered)
     if options.destination and len(paths) != 1:
         raise TargetError(f"--as takes one path, not {len(paths)}. {NOTHING_CHANGED}")
     for path in paths:

@@ -96,7 +96,12 @@ class Beginning(Capturing):
         if self._copying:
             self._copy_until(time.monotonic() + self.settings.first_copy_wait)
         self._begun = True
-        self._parts.secrecy.learn(note.subject for note in self._parts.tracker.missing)
+        missing = self._parts.tracker.missing
+        self._parts.secrecy.learn(note.subject for note in missing)
+        for note in missing:
+            state = self._parts.tracker.state(note.subject)
+            if state is not None:
+                self._remember_secret(note.subject, state)
         if self._marks_attach:
             operation = self._append(OperationKind.ATTACH, files=self._files_in_force())
             self._name_roots(operation)

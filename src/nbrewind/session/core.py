@@ -26,6 +26,7 @@ from nbrewind.model import (
 )
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.tracker import FileTracker
+from nbrewind.resources.files.vault import Vault
 from nbrewind.rewind.timeline import Timeline
 from nbrewind.session.mutex import Mutex
 from nbrewind.session.secrecy import Secrecy
@@ -91,6 +92,7 @@ class Parts:
     recovered: tuple[Note, ...] = ()
     notebook: str = ""
     kernel: str = ""
+    vault: Vault = field(default_factory=Vault)
 
 
 @dataclass(slots=True)
@@ -160,6 +162,10 @@ class Core:
     def is_child(self) -> bool:
         """Return whether this is a forked copy of the session, which has to keep still."""
         return os.getpid() != self._pid
+
+    def _absolute(self, path: str) -> str:
+        """Return *path*, as manifests name it, as an absolute path."""
+        return path if path.startswith("/") else f"{self.workspace.rstrip('/')}/{path}"
 
     def _log(self) -> OperationLog:
         """Return the log for writing.

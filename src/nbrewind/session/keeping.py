@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum
 from typing import Any
@@ -13,6 +14,7 @@ from nbrewind.errors import InconsistentState, StoreError
 from nbrewind.model import (
     Change,
     FilesAddress,
+    FileState,
     Note,
     ObjectId,
     Operation,
@@ -97,6 +99,7 @@ class Keeping(Looking):
                     trailers={"Session": self.id, "Parent": self.head or "none"},
                 )
                 self._parts.secrecy.learn(change.path for change in snapshot.changes if change.after is not None)
+                self._remember_secrets(span, (*snapshot.changes, *outside.rows))
                 overlap = self._neighbours.since(span.started_ns)
                 judged = attribute(
                     span,
@@ -222,6 +225,23 @@ class Keeping(Looking):
         recorder = self._parts.recorder
         images = recorder.secret_images() if recorder is not None else {}
         return self._parts.secrecy.values(span, images, scan)
+
+    def _remember_secrets(self, span: SpanRecord, changes: Iterable[Change]) -> None:
+        """Keep in memory what stood in secret files before *span*, and what stands there now."""
+        vault, recorder = self._parts.vault, self._parts.recorder
+        for path, touched in span.touches.items():
+            if touched.secret and touched.before is not None and recorder is not None:
+                content = recorder.secret_image(path, span.header.operation_id)
+                if content is not None:
+                    vault.keep(path, touched.before, content)
+        for change in changes:
+            if change.after is not None:
+                self._remember_secret(change.path, change.after)
+
+    def _remember_secret(self, path: str, state: FileState) -> None:
+        if state.is_secret:
+            with suppress(OSError):
+                self._parts.vault.look(self._absolute(path), state)
 
     def _heed_generation(self) -> None:
         """Forget what was believed stored if somebody dropped objects since."""

@@ -123,6 +123,7 @@ class Moving(Planning):
                 self.workspace,
                 parts.repository,
                 writable_files=writable_files,
+                vault=parts.vault,
                 linked=lambda path: group.paths if linked is not None and (group := linked(path)) is not None else (),
             )
             context = TransactionContext(

@@ -139,6 +139,7 @@ class Planning(Recording):
             current=self.state_now,
             difference=self._difference,
             notebook=notebook or "",
+            remembered=lambda path, state: self._parts.vault.holds(self._absolute(path), state),
             force_deletions=self.settings.force_deletions,
         )
 

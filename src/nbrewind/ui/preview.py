@@ -13,7 +13,7 @@ from nbrewind.session.session import Parked, RewindResult
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import plan_data, result_data
 from nbrewind.ui.story import move_text, plan_sentence, result_sentence, stale_variables
-from nbrewind.ui.wording import count, first_line, moment, printable, shown_path, size, state_text
+from nbrewind.ui.wording import count, first_line, joined, moment, printable, shown_path, size, state_text
 
 __all__ = ["preview_page", "result_page"]
 
@@ -37,6 +37,7 @@ def preview_page(
     page.say(plan_sentence(plan, timeline, workspace, sentence), Tone.STRONG)
     _say_stays(page, plan, workspace, most, done=False)
     _say_steps(page, plan, workspace, most)
+    _say_secrets(page, plan, workspace)
     _say_kept(page, plan, workspace, most)
     _say_beyond(page, plan, timeline)
     if stale := stale_variables(variables):
@@ -126,6 +127,17 @@ def _say_steps(page: Page, plan: RewindPlan, workspace: str, most: int) -> None:
         page.list(_step_lines(steps, workspace, fold=most > 0), tone, most=most)
     if moves:
         page.say("Folders move back:").list([move_text(step, workspace) for step in moves], most=most)
+
+
+def _say_secrets(page: Page, plan: RewindPlan, workspace: str) -> None:
+    """Name the secrets that change: no store has them."""
+    names = [
+        shown_path(step.path, workspace)
+        for step in plan.steps
+        if any(state is not None and state.is_secret for state in (step.current, step.wanted))
+    ]
+    if names:
+        page.say(f"Excluded from the store as secret, kept in this kernel's memory only: {joined(names)}.", Tone.MUTED)
 
 
 def _step_lines(steps: Sequence[FileStep], workspace: str, *, fold: bool) -> list[str]:

@@ -158,7 +158,7 @@ def test_bytes_that_were_not_kept_are_named_as_lost():
     assert plan.steps == ()
     assert {note.subject: note.reason for note in plan.lost} == {
         "big": "its bytes were not kept: too large",
-        ".env": "its bytes were not kept: secret",
+        ".env": "a secret: its bytes of then were in a kernel's memory only, and are not in this one's",
     }
 
 

@@ -16,6 +16,7 @@ from nbrewind.resources.files.inspection import Inspection, kind_of
 from nbrewind.resources.files.moves import Move, MoveKind, Phase
 from nbrewind.resources.files.staging import Staging
 from nbrewind.resources.files.survey import stale
+from nbrewind.resources.files.vault import Vault
 from nbrewind.resources.obstacles import blaming
 
 __all__ = ["Carrying", "Signature"]
@@ -54,8 +55,15 @@ class Carrying:
     exchange brought out right after, when it still can go back.
     """
 
-    def __init__(self, moves: tuple[Move, ...], inspection: Inspection, signatures: Mapping[str, Signature]) -> None:
+    def __init__(
+        self,
+        moves: tuple[Move, ...],
+        inspection: Inspection,
+        signatures: Mapping[str, Signature],
+        vault: Vault | None = None,
+    ) -> None:
         self._moves = moves
+        self._vault = vault
         self._inspection = inspection
         self._places = inspection.places
         self._signatures = signatures
@@ -73,7 +81,8 @@ class Carrying:
             # Else a power cut could leave what is staged inside under the directory's other name, where nobody looks.
             flush_directories(self._of(Phase.EARLY), self._places)
         stages = [move for move in self._moves if move.stages]
-        staging = Staging(self._places, self._inspection.repository, sum(1 + len(move.built) for move in stages))
+        expected = sum(1 + len(move.built) for move in stages)
+        staging = Staging(self._places, self._inspection.repository, expected, self._vault)
         for move in sorted(stages, key=lambda move: bool(move.built)):
             with blaming(move.path):
                 staging.build(move)

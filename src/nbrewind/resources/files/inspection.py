@@ -49,7 +49,7 @@ class Inspection:
         self.repository = repository
 
     def stands(self, path: str, state: FileState | None) -> bool:
-        """Return whether *path* has the kind and the bytes of *state*; modes and times do not count."""
+        """Return whether *path* has the kind and the bytes of *state*; modes and times do not count, but of secrets."""
         status = self.places.status(path)
         if status is None or state is None:
             return status is None and state is None
@@ -58,6 +58,9 @@ class Inspection:
             return False
         if kind is EntryKind.SYMLINK:
             return digest(BLOB, self.places.target(path)).hex() == state.object
+        if state.is_secret:
+            # Not even a hash of a secret is written into an intent, so size and time have to tell.
+            return (status.st_size, status.st_mtime_ns) == (state.size, state.mtime_ns)
         if kind is EntryKind.FILE:
             fd = self.places.open(path)
             try:

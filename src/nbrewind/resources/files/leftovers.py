@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from nbrewind.model import EntryKind, FileState, Note
 from nbrewind.resources import RewindContext
 from nbrewind.resources.archive import Archive
 from nbrewind.resources.files.inspection import Inspection, kind_of
-from nbrewind.resources.files.moves import Entry
+from nbrewind.resources.files.moves import UNFINISHED, Entry
 
 __all__ = ["Leftover", "Leftovers"]
 
@@ -34,9 +34,14 @@ class Leftover:
     partial: bool = False
     disposable: bool = False
 
+    @property
+    def expected(self) -> dict[str, tuple[FileState, ...]]:
+        """Return the states that may stand at each path at or below it."""
+        return {self.path: self.known} | {f"{self.path}/{entry.name}": (entry.state,) for entry in self.entries}
+
 
 class Leftovers:
-    """Removes leftovers; bytes that are not known to be in the repository go there first.
+    """Removes leftovers; bytes that are not known to be in the repository go there first. Unknown secrets stay.
 
     Invariant: nothing is unlinked before all unknown bytes are durable in a pack of conflict copies. Without unknown
     bytes nothing is allocated, so that rolling back works on a full disk.
@@ -61,9 +66,11 @@ class Leftovers:
             OSError: Something could not be removed.
         """
         pending, self._pending = self._pending, []
-        notes = self._keep([(path, leftover.of) for leftover in pending for path in self._unknown(leftover)])
+        unknown = [(path, leftover) for leftover in pending for path in self._unknown(leftover)]
+        secrets = {path for path, leftover in unknown if any(one.is_secret for one in leftover.expected.get(path, ()))}
+        notes = self._keep([(path, leftover.of) for path, leftover in unknown if path not in secrets])
         for leftover in pending:
-            stays = self._remove(leftover.path)
+            stays = self._remove(leftover.path, secrets)
             notes += [Note(leftover.of, f"could not be kept and stays at {path}") for path in stays]
         return tuple(notes)
 
@@ -77,8 +84,10 @@ class Leftovers:
             if not self._is_known(leftover.path, leftover.known, leftover.partial):
                 yield leftover.path
             return
-        expected = {f"{leftover.path}/{entry.name}": (entry.state,) for entry in leftover.entries}
+        expected = leftover.expected
         for path in self._leaves(leftover.path):
+            if leftover.partial and os.path.basename(path).startswith(UNFINISHED):
+                continue
             if not self._is_known(path, expected.get(path, ()), leftover.partial):
                 yield path
 
@@ -122,13 +131,13 @@ class Leftovers:
         finally:
             os.close(fd)
 
-    def _remove(self, path: str) -> list[str]:
+    def _remove(self, path: str, secrets: Set[str]) -> list[str]:
         """Remove what stands at *path* and return what had to stay."""
         status = self._places.status(path)
         if status is None:
             return []
         kind = kind_of(status)
-        if kind is EntryKind.SPECIAL:
+        if kind is EntryKind.SPECIAL or path in secrets:
             return [path]
         with suppress(FileNotFoundError), self._places.parent(path) as (parent, name):
             if kind is not EntryKind.DIRECTORY:
@@ -136,7 +145,7 @@ class Leftovers:
                 return []
             if status.st_mode & _OWNER_ALL != _OWNER_ALL:
                 fs.chmod(name, _OWNER_ALL, dir_fd=parent)
-            stays = [inner for below in self._places.names(path) for inner in self._remove(f"{path}/{below}")]
+            stays = [inner for below in self._places.names(path) for inner in self._remove(f"{path}/{below}", secrets)]
             if not stays:
                 fs.rmdir(name, dir_fd=parent)
             return stays

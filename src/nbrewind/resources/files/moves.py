@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
 from nbrewind.model import EntryKind, FileState
 
-__all__ = ["Entry", "Move", "MoveKind", "Moves", "Phase"]
+__all__ = ["UNFINISHED", "Entry", "Move", "MoveKind", "Moves", "Phase", "unfinished"]
 
+UNFINISHED = ".nbrewind-unfinished-"
 _OWNER_MAY_CHANGE = 0o300
 
 
@@ -77,6 +79,11 @@ class Move:
         return os.path.join(os.path.dirname(self.path), self.temp)
 
     @property
+    def unfinished(self) -> str:
+        """Return the path at which a secret is made ready until it is whole; empty for anything else."""
+        return unfinished(self.aside) if self.stages and self.after is not None and self.after.is_secret else ""
+
+    @property
     def stages(self) -> bool:
         """Return whether content is made ready at *temp* before the move."""
         return self.kind in (MoveKind.EXCHANGE, MoveKind.CREATE)
@@ -105,6 +112,15 @@ class Moves:
     """All moves of a rewind, as its intent holds them."""
 
     moves: tuple[Move, ...]
+
+
+def unfinished(path: str) -> str:
+    """Return where the secret that will stand at *path* is made ready.
+
+    Recovery cannot tell a beginning of it from somebody else's bytes, so only a whole one ever gets the other name.
+    """
+    folder, _, name = path.rpartition("/")
+    return os.path.join(folder, f"{UNFINISHED}{zlib.crc32(os.fsencode(name)):08x}")
 
 
 def _may_change(mode: int) -> bool:

@@ -13,12 +13,13 @@ from nbrewind.resources import Recoverer, RewindContext
 from nbrewind.resources.files.carrying import Carrying, Signature
 from nbrewind.resources.files.finish import Finish
 from nbrewind.resources.files.inspection import Inspection, kind_of
-from nbrewind.resources.files.moves import Move, Moves
+from nbrewind.resources.files.moves import Move, MoveKind, Moves
 from nbrewind.resources.files.places import Places
 from nbrewind.resources.files.preflight import Preflight
 from nbrewind.resources.files.rollback import Rollback
 from nbrewind.resources.files.steps import Contradiction, itinerary, placed
 from nbrewind.resources.files.survey import Survey, renamed, stale
+from nbrewind.resources.files.vault import Vault
 from nbrewind.resources.obstacles import blaming
 from nbrewind.store.codec import from_json, to_json
 from nbrewind.store.shadow.repository import ShadowRepository
@@ -47,6 +48,7 @@ class FilesResource:
 
     *writable_files* gives what this process holds open for writing, by real path: "append", "mapped" or "open".
     *linked* gives the names that share one file in the target. Without *outside*, absolute paths are refused.
+    *vault* has the bytes of secret files, and gets those that a rewind takes away.
     """
 
     name = NAME
@@ -59,8 +61,10 @@ class FilesResource:
         writable_files: Callable[[], Mapping[str, str]] = _nothing_open,
         linked: Callable[[str], tuple[str, ...]] = _no_links,
         outside: bool = True,
+        vault: Vault | None = None,
     ) -> None:
         self._places = Places(root)
+        self._vault = Vault() if vault is None else vault
         self._inspection = Inspection(self._places, repository)
         self._writable_files = writable_files
         self._linked = linked
@@ -97,7 +101,7 @@ class FilesResource:
             self._verify(move)
         for step in survey.steps:
             if step.moved_to is None and step.current is not None:
-                self._archive(step.path, survey.present(step.path), step.current, statuses[step.path])
+                self._archive(step, survey.present(step.path), step.current, statuses[step.path])
         for move in moves:
             self._check_directory(move, survey.present(move.path))
         self._moves = moves
@@ -148,7 +152,7 @@ class FilesResource:
         )
 
     def _carrying(self) -> Carrying:
-        return Carrying(self._moves, self._inspection, self._signatures)
+        return Carrying(self._moves, self._inspection, self._signatures, self._vault)
 
     def _ready(self) -> RewindContext:
         if self._context is None:
@@ -156,7 +160,7 @@ class FilesResource:
         return self._context
 
     def _head(self, state: FileState) -> bytes:
-        return next(iter(self._inspection.repository.content(state)), b"")
+        return b"" if state.object is None else next(iter(self._inspection.repository.content(state)), b"")
 
     def _check(self, step: FileStep) -> None:
         paths = (step.path,) if step.moved_to is None else (step.path, step.moved_to)
@@ -164,7 +168,7 @@ class FilesResource:
             if path.startswith("/") and not self._outside:
                 raise RewindRefused(RefusalReason.OUTSIDE_WORKSPACE, f"{path} is outside the workspace.")
         for state, what in ((step.current, "stands there now is"), (step.wanted, "stood there then was")):
-            if state is None or state.kind is EntryKind.DIRECTORY:
+            if state is None or state.kind is EntryKind.DIRECTORY or state.is_secret:
                 continue
             if state.kind is EntryKind.SPECIAL or state.object is None:
                 why = state.missing or "a pipe, socket or device"
@@ -175,15 +179,24 @@ class FilesResource:
         """Read all that is wanted, so that a damaged object is met before anything is touched."""
         for path, state in ((move.path, move.after), *((f"{move.path}/{one.name}", one.state) for one in move.built)):
             # What stands there already is being archived; it is in the repository only when that is durable.
-            if state is not None and state.kind is not EntryKind.DIRECTORY and state is not move.before:
+            if state is None or state.kind is EntryKind.DIRECTORY or state is move.before:
+                continue
+            if not state.is_secret:
                 with blaming(path):
                     self._inspection.repository.verify_content(state)
+            elif move.kind is not MoveKind.META and not self._vault.holds(self._places.shown(path), state):
+                text = f"{path}: a secret, and its bytes of then are not in this kernel's memory. Nothing changed."
+                raise RewindRefused(RefusalReason.NO_FILE_SNAPSHOT, text)
 
-    def _archive(self, path: str, present: str, current: FileState, status: os.stat_result) -> None:
-        """Keep what stands at *path*, and check that it is what the plan says."""
+    def _archive(self, step: FileStep, present: str, current: FileState, status: os.stat_result) -> None:
+        """Keep what stands at the path, and check that it is what the plan says."""
+        path = step.path
         if kind_of(status) is not EntryKind.SYMLINK and stat.S_IMODE(status.st_mode) != current.mode:
             raise stale(path, "has other permissions now")
         if current.kind is EntryKind.DIRECTORY:
+            return
+        if current.is_secret:
+            self._remember(step, present, current)
             return
         read_ns = time.time_ns()
         with blaming(path):
@@ -194,6 +207,17 @@ class FilesResource:
         if again is None or Signature.of(again) != Signature.of(status):
             raise stale(path, "was changed just now")
         self._signatures[path] = Signature.of(status, read_ns)
+
+    def _remember(self, step: FileStep, present: str, current: FileState) -> None:
+        """Keep the present bytes of a secret in memory, for the undo."""
+        if not self._inspection.stands(present, current):
+            raise stale(step.path, "was changed since")
+        with blaming(step.path):
+            shown = self._places.shown(step.path)
+            kept = self._vault.look(shown, current, lambda: self._places.open(present))
+        if not kept and not current.same_content(step.wanted):
+            text = f"{step.path}: a secret, and its present bytes cannot be kept in memory. Nothing changed."
+            raise RewindRefused(RefusalReason.NO_FILE_SNAPSHOT, text)
 
     def _keep(self, path: str, present: str, current: FileState | None) -> FileState:
         archive = self._ready().archive

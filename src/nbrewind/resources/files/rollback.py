@@ -55,6 +55,8 @@ class Rollback:
             moves = [move for move in reversed(self._moves) if move.phase is phase]
             for move in moves:
                 back[move.kind](move)
+                if move.unfinished:
+                    self._leftovers.add(Leftover(path=move.unfinished, of=move.path, disposable=True))
             # Before the directories get their old names and modes back: what is left lies inside of them.
             self._notes += self._leftovers.remove()
             flush_directories(moves, self._places)

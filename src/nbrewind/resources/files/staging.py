@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
 from nbrewind import fs
-from nbrewind.errors import DamagedObject
+from nbrewind.errors import DamagedObject, MissingObject
 from nbrewind.model import EntryKind, FileState
-from nbrewind.resources.files.moves import Move
+from nbrewind.resources.files.moves import Move, unfinished
 from nbrewind.resources.files.places import Places
+from nbrewind.resources.files.vault import Vault
 from nbrewind.store.shadow.chunks import ZEROS
 from nbrewind.store.shadow.repository import ShadowRepository
 
@@ -26,9 +28,10 @@ class Staging:
     Crash rule: a death leaves a beginning of the wanted bytes, which recovery recognises and removes.
     """
 
-    def __init__(self, places: Places, repository: ShadowRepository, expected: int) -> None:
+    def __init__(self, places: Places, repository: ShadowRepository, expected: int, vault: Vault | None = None) -> None:
         self._places = places
         self._repository = repository
+        self._vault = Vault() if vault is None else vault
         # Above some fifty files one flush of the whole file system is cheaper than one for each.
         self._together = expected > _SINGLE_FLUSHES
         self._devices: dict[int, str] = {}
@@ -84,19 +87,31 @@ class Staging:
             ):
                 fs.link(old, new, src_dir_fd=source, dst_dir_fd=target)
         else:
-            self._leaf(path, state)
+            if state.is_secret:
+                self._secret(of, path, state)
+            else:
+                self._leaf(path, state, lambda: self._repository.content(state))
             self._staged[of] = path
 
-    def _leaf(self, path: str, state: FileState) -> None:
+    def _secret(self, of: str, path: str, state: FileState) -> None:
+        content = self._vault.read(self._places.shown(of), state)
+        if content is None:
+            raise MissingObject(f"The bytes that {of} had are not in this kernel's memory any more.")
+        first = unfinished(path)
+        self._leaf(first, state, lambda: iter((content,)))
+        with self._places.parent(first) as (source, old), self._places.parent(path) as (target, new):
+            fs.rename_noreplace(old, new, src_dir_fd=source, dst_dir_fd=target)
+
+    def _leaf(self, path: str, state: FileState, content: Callable[[], Iterator[bytes]]) -> None:
         with self._places.parent(path) as (parent, name):
             if state.kind is EntryKind.SYMLINK:
-                fs.symlink(os.fsdecode(b"".join(self._repository.content(state))), name, dir_fd=parent)
+                fs.symlink(os.fsdecode(b"".join(content())), name, dir_fd=parent)
                 if state.mtime_ns:
                     fs.utime_ns(name, state.mtime_ns, dir_fd=parent)
                 return
             fd = fs.create_file(name, 0o600, dir_fd=parent)
         try:
-            self._fill(fd, state)
+            _fill(fd, state, content())
             if state.mode != 0o600:
                 fs.chmod(fd, state.mode)
             if state.mtime_ns:
@@ -105,23 +120,24 @@ class Staging:
         finally:
             os.close(fd)
 
-    def _fill(self, fd: int, state: FileState) -> None:
-        position = end = 0
-        for data in self._repository.content(state):
-            if not _is_hole(data):
-                fs.pwrite(fd, data, position)
-                end = position + len(data)
-            position += len(data)
-        if position != state.size:
-            raise DamagedObject(f"The stored content has {position} bytes instead of {state.size}.")
-        if end != position:
-            fs.truncate(fd, position)
-
     def _settle(self, fd: int, path: str) -> None:
         if self._together:
             self._devices.setdefault(os.fstat(fd).st_dev, os.path.dirname(path))
         else:
             fs.sync_file(fd)
+
+
+def _fill(fd: int, state: FileState, content: Iterator[bytes]) -> None:
+    position = end = 0
+    for data in content:
+        if not _is_hole(data):
+            fs.pwrite(fd, data, position)
+            end = position + len(data)
+        position += len(data)
+    if position != state.size:
+        raise DamagedObject(f"The stored content has {position} bytes instead of {state.size}.")
+    if end != position:
+        fs.truncate(fd, position)
 
 
 def _is_hole(data: bytes) -> bool:

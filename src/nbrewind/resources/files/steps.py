@@ -192,8 +192,7 @@ class _Planner:
         if wanted is None:
             if current.kind is EntryKind.DIRECTORY:
                 return [replace(move, kind=MoveKind.REMOVE_DIRECTORY)]
-            disposable = path in self._facts.disposable
-            return [replace(move, kind=MoveKind.REMOVE, temp=self._temp(), disposable=disposable)]
+            return [replace(move, kind=MoveKind.REMOVE, temp=self._temp(), disposable=path in self._facts.disposable)]
         if path not in self._facts.together:
             if current.same(wanted):
                 return []
@@ -212,6 +211,11 @@ class _Planner:
             return None
         identity = self._facts.identities.get(path)
         held = self._facts.held_open.get(path)
+        if current.is_secret or wanted.is_secret:
+            # Rewriting is made safe by the bytes in the archive, and a secret's never are there.
+            if held is not None or (identity is not None and identity.links > 1):
+                self._notes.append(Note(path, "a secret gets a new file: who has the old one keeps what it holds now"))
+            return None
         others: tuple[str, ...] = ()
         if identity is not None and identity.links > 1:
             group = self._names[identity]
@@ -233,8 +237,7 @@ class _Planner:
         return None
 
     def _inode(self, path: str) -> int:
-        identity = self._facts.identities.get(path)
-        return identity.inode if identity is not None else 0
+        return identity.inode if (identity := self._facts.identities.get(path)) is not None else 0
 
     def _link(self, moves: list[Move]) -> list[Move]:
         """Mark what is to be one file with something that is staged earlier: single files first, then directories."""
