@@ -81,6 +81,10 @@ class CellHooks:
             if self._callbacks[event] in self._shell.events.callbacks[event]:
                 self._shell.events.unregister(event, self._callbacks[event])
 
+    def first(self, info: Any) -> None:
+        """Take a cell whose `pre` came before `install` in the same event."""
+        self._callbacks["pre_run_cell"](info)
+
     @property
     def cell_is_running(self) -> bool:
         """Return whether a cell that IPython told us of is running."""

@@ -53,8 +53,11 @@ class _Loaded:
             shell.configurables.remove(self.traits)
 
 
-def load(shell: Any) -> None:
-    """Switch on in *shell* and say so in one line. Never raises; a second call changes nothing."""
+def load(shell: Any, *, info: Any = None) -> None:
+    """Switch on in *shell* and say so in one line. Never raises; a second call changes nothing.
+
+    *info* is that of a cell that is about to run: it is a turn already, and nothing is put into its output.
+    """
     if getattr(shell, _ATTRIBUTE, None) is not None:
         return
     try:
@@ -62,6 +65,11 @@ def load(shell: Any) -> None:
         lines = _load(shell)
     except Exception as error:  # noqa: BLE001  the kernel's start comes first
         lines = [_turned_down(error, None)]
+    loaded: _Loaded | None = getattr(shell, _ATTRIBUTE, None)
+    if info is not None:
+        if loaded is not None:
+            loaded.hooks.first(info)
+        return
     for line in lines:
         _say(line)
 

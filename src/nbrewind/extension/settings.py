@@ -148,6 +148,10 @@ class NBRewind(Configurable):
         Raises:
             SettingError: a path cannot be taken.
         """
+        return make_settings(around, **self.keywords(scope))
+
+    def keywords(self, scope: str) -> dict[str, Any]:
+        """Return what was given, as keywords of `make_settings`."""
         more: dict[str, Any] = {name: getattr(self, name) for name in self._fields}
         more["exclude"] = tuple(self.rewind_exclude)
         more["rewind_paths"] = None if self.rewind_paths is None else tuple(self.rewind_paths)
@@ -157,7 +161,7 @@ class NBRewind(Configurable):
         more["recording"] = any(_in_scope(scope, pattern) for pattern in self.scopes)
         if list(self.shared_roots) != list(SHARED_ROOTS):
             more["shared_roots"] = tuple(self.shared_roots)
-        return make_settings(around, workspace=self.workspace, store_dir=self.store_dir, **more)
+        return {"workspace": self.workspace, "store_dir": self.store_dir, **more}
 
 
 def surroundings(folder: str, ipython_dir: str = "") -> Surroundings:

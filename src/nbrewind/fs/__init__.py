@@ -32,6 +32,7 @@ from nbrewind.fs.entries import (
 from nbrewind.fs.exchange import exchange_supported, rename_exchange, rename_noreplace, temporary_name
 from nbrewind.fs.lock import FileLock, lock_is_held
 from nbrewind.fs.probe import Probe, StrPath, install_probe, mutating_child
+from nbrewind.fs.process import become
 from nbrewind.fs.replacement import replace, sweep_temporaries, write_new
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Root",
     "StrPath",
     "allocate",
+    "become",
     "chmod",
     "copy_bytes",
     "create_file",

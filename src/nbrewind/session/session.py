@@ -6,6 +6,9 @@ Its parts, each on top of the one before: `core` (state), `looking`, `keeping`, 
 
 from __future__ import annotations
 
+import sys
+
+from nbrewind.errors import StoreError
 from nbrewind.model import SessionId, Settings
 from nbrewind.session.attach import hold, hold_free, looking_parts, open_writable_store, wire
 from nbrewind.session.core import Parked, RewindResult
@@ -53,6 +56,7 @@ class Session(Housekeeping):
         Raises:
             StoreError: the store can be neither read nor written (StoreTooNew, StoreReadOnly).
         """
+        _require_utf8()
         store = open_writable_store(settings)
         held = hold_free(store, notebook, kernel or "a script")
         try:
@@ -76,6 +80,7 @@ class Session(Housekeeping):
             StoreError: there is no such store or session.
             SessionLocked: a kernel holds it (only without *readonly*).
         """
+        _require_utf8()
         if readonly:
             return cls(looking_parts(settings, session))
         known = looking_parts(settings, session)
@@ -98,3 +103,17 @@ class Session(Housekeeping):
             StoreError: there is no store.
         """
         return list_sessions(find_store(settings.store_dir))
+
+
+def _require_utf8() -> None:
+    """Refuse where names of files would be read as something that no other process can read again.
+
+    Raises:
+        StoreError: Python's encoding of names is not UTF-8.
+    """
+    encoding = sys.getfilesystemencoding()
+    if encoding.lower() != "utf-8":
+        raise StoreError(
+            f"Python reads the names of files as {encoding} here, so they could not be given back.",
+            hint="Start it with PYTHONUTF8=1, or in a UTF-8 locale.",
+        )

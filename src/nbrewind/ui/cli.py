@@ -8,16 +8,18 @@ from typing import Any
 
 import click
 
-from nbrewind.errors import RewindError, SessionLocked, UsageError
+from nbrewind.errors import RewindError, UsageError
 from nbrewind.ui.doctor import doctor_page
+from nbrewind.ui.errand import Configured, flags, move, run, settings_of
+from nbrewind.ui.export import export_file
 from nbrewind.ui.options import VerbGroup, common, moving
 from nbrewind.ui.page import Page
 from nbrewind.ui.payload import error_data, to_json
-from nbrewind.ui.stores import open_session, session_rows, settings_for
+from nbrewind.ui.profile import disable_page, enable_page
+from nbrewind.ui.stores import open_session, session_rows
 from nbrewind.ui.story import error_text
 from nbrewind.ui.terminal import emit
 from nbrewind.ui.terminal import show as show_page
-from nbrewind.ui.verbs import Desk
 from nbrewind.ui.wording import moment, printable, size
 from nbrewind.ui.words import Call, call_of
 
@@ -35,53 +37,12 @@ def cli(context: click.Context) -> None:
         context.invoke(list_points)
 
 
-def _run(call: Call, workspace: str, store: str, session: str, as_json: bool) -> None:
-    """Carry out *call* and end the process with the status of its outcome."""
-    moves = call.verb in ("to", "before", "back", "undo", "redo", "restore", "name", "gc")
-    settings = settings_for(workspace, store, os.environ)
-    looked_at = ""
-    try:
-        opened = open_session(settings, session, to_move=moves)
-    except SessionLocked as error:
-        if not moves or call.has("yes") or call.verb not in ("to", "before", "back"):
-            raise
-        # A preview only looks; what a running kernel holds can be looked at.
-        looked_at = error.message
-        opened = open_session(settings, session, to_move=False)
-    try:
-        page = Desk(session=opened).run(call)
-        show_page(page, as_json, raw=call.verb == "cat")
-        if call.verb in ("to", "before", "back") and not call.has("yes") and not as_json:
-            page = _asked(opened, page, looked_at)
-    finally:
-        opened.close()
-    if page.exit_status:
-        sys.exit(page.exit_status)
-
-
-def _asked(session: Any, page: Page, looked_at: str) -> Page:
-    """Ask whether to do what the preview said, where somebody can answer."""
-    token = (page.data.get("plan") or {}).get("token")
-    if not token:
-        return page
-    if looked_at:
-        raise UsageError(f"{looked_at} It can be looked at from here, not moved.")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("Nothing changed: nobody can be asked here. Add --yes.")
-    if not click.confirm("Go back?", default=False):
-        click.echo("Nothing changed.")
-        return page
-    done = Desk(session=session).run(Call(verb="confirm", text=str(token)))
-    show_page(done, as_json=False)
-    return done
-
-
 @cli.command("list")
 @click.option("--all", "everything", is_flag=True, help="All rows.")
 @common
 def list_points(everything: bool, **options: Any) -> None:
     """List the points, newest first."""
-    _run(Call(verb="list", flags=_flags(all=everything)), **options)
+    run(Call(verb="list", flags=flags(all=everything)), **options)
 
 
 @cli.command(context_settings=_TARGETS)
@@ -90,7 +51,7 @@ def list_points(everything: bool, **options: Any) -> None:
 @common
 def to(target: tuple[str, ...], **options: Any) -> None:
     """Go back to just after a cell (or "before N", a name, start, an id). Previews and asks; --yes does it."""
-    _move("to", target, options)
+    move("to", target, options)
 
 
 @cli.command(context_settings=_TARGETS)
@@ -99,7 +60,7 @@ def to(target: tuple[str, ...], **options: Any) -> None:
 @common
 def before(target: tuple[str, ...], **options: Any) -> None:
     """Go back to just before a cell."""
-    _move("before", target, options)
+    move("before", target, options)
 
 
 @cli.command(context_settings=_TARGETS)
@@ -108,13 +69,7 @@ def before(target: tuple[str, ...], **options: Any) -> None:
 @common
 def back(count: tuple[str, ...], **options: Any) -> None:
     """Go back COUNT cells that changed something."""
-    _move("back", count, options)
-
-
-def _move(verb: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
-    flags = _flags(**{name: options.pop(name) for name in ("yes", "everything", "overwrite", "force")})
-    call = call_of(verb, words, flags | _flags(json=options["as_json"]), {"only": options.pop("only")})
-    _run(call, **options)
+    move("back", count, options)
 
 
 @cli.command()
@@ -124,7 +79,7 @@ def _move(verb: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
 @common
 def undo(overwrite: bool, force: bool, yes: bool, **options: Any) -> None:
     """Take the last rewind back; edits made since are kept."""
-    _run(Call(verb="undo", flags=_flags(overwrite=overwrite, force=force, yes=yes)), **options)
+    run(Call(verb="undo", flags=flags(overwrite=overwrite, force=force, yes=yes)), **options)
 
 
 @cli.command()
@@ -134,7 +89,7 @@ def undo(overwrite: bool, force: bool, yes: bool, **options: Any) -> None:
 @common
 def redo(overwrite: bool, force: bool, yes: bool, **options: Any) -> None:
     """Go forward again."""
-    _run(Call(verb="redo", flags=_flags(overwrite=overwrite, force=force, yes=yes)), **options)
+    run(Call(verb="redo", flags=flags(overwrite=overwrite, force=force, yes=yes)), **options)
 
 
 @cli.command()
@@ -147,8 +102,8 @@ def redo(overwrite: bool, force: bool, yes: bool, **options: Any) -> None:
 def restore(paths: tuple[str, ...], source: str, destination: str, overwrite: bool, yes: bool, **options: Any) -> None:
     """Bring single files or folders back from a point."""
     call = Call(verb="restore", target=source, paths=paths, destination=destination,
-                flags=_flags(overwrite=overwrite, yes=yes))  # fmt: skip
-    _run(call, **options)
+                flags=flags(overwrite=overwrite, yes=yes))  # fmt: skip
+    run(call, **options)
 
 
 @cli.command(context_settings=_TARGETS)
@@ -156,7 +111,7 @@ def restore(paths: tuple[str, ...], source: str, destination: str, overwrite: bo
 @common
 def show(target: tuple[str, ...], **options: Any) -> None:
     """Show one cell: code, output, files."""
-    _run(call_of("show", target), **options)
+    run(call_of("show", target), **options)
 
 
 @cli.command(context_settings=_TARGETS)
@@ -164,7 +119,7 @@ def show(target: tuple[str, ...], **options: Any) -> None:
 @common
 def cat(words: tuple[str, ...], **options: Any) -> None:
     """Write a file as it was then to standard output, byte for byte."""
-    _run(call_of("cat", words), **options)
+    run(call_of("cat", words), **options)
 
 
 @cli.command(context_settings=_TARGETS)
@@ -173,7 +128,7 @@ def cat(words: tuple[str, ...], **options: Any) -> None:
 @common
 def diff(words: tuple[str, ...], everything: bool, **options: Any) -> None:
     """Show what differs between a point and now."""
-    _run(call_of("diff", words, _flags(all=everything)), **options)
+    run(call_of("diff", words, flags(all=everything)), **options)
 
 
 @cli.command()
@@ -181,7 +136,7 @@ def diff(words: tuple[str, ...], everything: bool, **options: Any) -> None:
 @common
 def history(path: str, **options: Any) -> None:
     """List the cells that changed a file."""
-    _run(Call(verb="history", paths=(path,)), **options)
+    run(Call(verb="history", paths=(path,)), **options)
 
 
 @cli.command()
@@ -189,28 +144,28 @@ def history(path: str, **options: Any) -> None:
 @common
 def name(text: str, **options: Any) -> None:
     """Name the present point; it is kept for ever."""
-    _run(Call(verb="name", text=text), **options)
+    run(Call(verb="name", text=text), **options)
 
 
 @cli.command()
 @common
 def status(**options: Any) -> None:
     """Say what is protected, what is not, and why."""
-    _run(Call(verb="status"), **options)
+    run(Call(verb="status"), **options)
 
 
 @cli.command()
 @common
 def verify(**options: Any) -> None:
     """Read every kept byte and compare its hash."""
-    _run(Call(verb="verify"), **options)
+    run(Call(verb="verify"), **options)
 
 
 @cli.command()
 @common
 def gc(**options: Any) -> None:
     """Pack the store and drop what nothing names."""
-    _run(Call(verb="gc"), **options)
+    run(Call(verb="gc"), **options)
 
 
 @cli.command()
@@ -218,7 +173,7 @@ def gc(**options: Any) -> None:
 def sessions(workspace: str, store: str, session: str, as_json: bool) -> None:
     """List the sessions of the workspace."""
     del session
-    rows = session_rows(settings_for(workspace, store, os.environ))
+    rows = session_rows(settings_of(workspace, store))
     page = Page(data={"sessions": rows})
     if not rows:
         page.say("There is no session yet.")
@@ -243,7 +198,7 @@ def sessions(workspace: str, store: str, session: str, as_json: bool) -> None:
 def doctor(workspace: str, store: str, session: str, as_json: bool) -> None:
     """Check this machine and the store."""
     del session
-    page = doctor_page(settings_for(workspace, store, os.environ))
+    page = doctor_page(settings_of(workspace, store))
     show_page(page, as_json)
     sys.exit(page.exit_status)
 
@@ -251,9 +206,43 @@ def doctor(workspace: str, store: str, session: str, as_json: bool) -> None:
 @cli.command()
 def demo() -> None:
     """Show it all on scratch data in a real kernel, with hashes before and after."""
-    from nbrewind.ui.demo import run
+    from nbrewind.ui.demo import run as run_demo
 
-    sys.exit(run())
+    sys.exit(run_demo())
+
+
+@cli.command()
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--at", "target", default="", help="The point up to which cells are taken; by default all of the line.")
+@click.option("--all", "everything", is_flag=True, help="Each run of a cell, not only its last.")
+@click.option("--overwrite", is_flag=True, help="Replace what has that name already.")
+@common
+def export(
+    file: str, target: str, everything: bool, overwrite: bool, workspace: str, store: str, session: str, as_json: bool
+) -> None:
+    """Rebuild a notebook from the session log, with outputs; FILE may be - for standard output."""
+    opened = open_session(settings_of(workspace, store), session, to_move=False)
+    try:
+        page = export_file(opened, file, target, all_runs=everything, overwrite=overwrite)
+    finally:
+        opened.close()
+    show_page(page, as_json, raw=file == "-")
+
+
+@cli.command()
+@click.option("--profile", default="default", help="The IPython profile.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/commands.md).")
+def enable(profile: str, as_json: bool) -> None:
+    """Protect every notebook of this user: one line in the configuration of IPython. Batch runs are left out."""
+    show_page(enable_page(profile), as_json)
+
+
+@cli.command()
+@click.option("--profile", default="default", help="The IPython profile.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/commands.md).")
+def disable(profile: str, as_json: bool) -> None:
+    """Take that line out again."""
+    show_page(disable_page(profile), as_json)
 
 
 @cli.command("help")
@@ -268,15 +257,14 @@ def help_command(context: click.Context, command: str | None) -> None:
     click.echo(chosen.get_help(click.Context(chosen, info_name=command, parent=top)) if chosen else cli.get_help(top))
 
 
-def _flags(**chosen: bool) -> frozenset[str]:
-    return frozenset(name for name, is_set in chosen.items() if is_set)
+def main(arguments: list[str] | None = None, configured: Configured | None = None) -> None:
+    """Run the command line; the exit status is that of the error's class (docs/commands.md).
 
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; the exit status is that of the error's class (docs/commands.md)."""
+    *configured* gives the settings of configuration files.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = cli.main(words, prog_name="nbrewind", standalone_mode=False)
+        status = cli.main(words, prog_name="nbrewind", standalone_mode=False, obj=configured)
     except click.exceptions.Abort:
         click.echo("Nothing changed.", err=True)
         sys.exit(130)

@@ -18,9 +18,15 @@ from nbrewind.store.oplog import read_log
 
 __all__ = ["open_session", "session_rows", "settings_for"]
 
+_NOTHING: Mapping[str, Any] = {}
 
-def settings_for(workspace: str, store: str, environ: Mapping[str, str]) -> Settings:
+
+def settings_for(
+    workspace: str, store: str, environ: Mapping[str, str], configured: Mapping[str, Any] = _NOTHING
+) -> Settings:
     """Return the settings of the workspace that is meant: *workspace*, or the nearest one with a store from here up.
+
+    *configured* is what configuration files say; the two options go before.
 
     Raises:
         SettingError: a path cannot be taken.
@@ -29,27 +35,34 @@ def settings_for(workspace: str, store: str, environ: Mapping[str, str]) -> Sett
     temp = (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")
     here = Path.cwd()
     around = Surroundings(environ, home, str(here), temp)
+    more = dict(configured)
+    usual = more.pop("store_dir", "")
+    workspace = workspace or ("" if store else more.pop("workspace", ""))
+    more.pop("workspace", None)
     if workspace or store:
-        chosen = make_settings(around, workspace=workspace, store_dir=store)
+        chosen = make_settings(around, workspace=workspace, store_dir=store or usual, **more)
         if not workspace and (noted := _noted_workspace(chosen)):
-            return make_settings(around, workspace=noted, store_dir=store)
-        return chosen if not workspace else _with_own_store(chosen, around, workspace, store)
+            return make_settings(around, workspace=noted, store_dir=store, **more)
+        return chosen if not workspace else _with_own_store(chosen, around, workspace, store, more)
     # A kernel protects its notebook's folder; a person stands in it, or somewhere below.
     for folder in (here, *here.parents):
-        for place in ("", "workspace"):
-            settings = make_settings(around, workspace=str(folder), store_dir=place)
-            if _has_store(settings):
+        for place in dict.fromkeys((usual, "", "workspace")):
+            settings = make_settings(around, workspace=str(folder), store_dir=place, **more)
+            # A store of one place for all folders says itself which one it is for.
+            if _has_store(settings) and _noted_workspace(settings) in ("", settings.workspace):
                 return settings
         if str(folder) == home:
             break
-    return make_settings(around)
+    return make_settings(around, store_dir=usual, **more)
 
 
-def _with_own_store(settings: Settings, around: Surroundings, workspace: str, store: str) -> Settings:
+def _with_own_store(
+    settings: Settings, around: Surroundings, workspace: str, store: str, more: Mapping[str, Any]
+) -> Settings:
     """Return *settings*, with the store inside the workspace where that is the one that exists."""
     if store or _has_store(settings):
         return settings
-    inside = make_settings(around, workspace=workspace, store_dir="workspace")
+    inside = make_settings(around, workspace=workspace, store_dir="workspace", **more)
     return inside if _has_store(inside) else settings
 
 
