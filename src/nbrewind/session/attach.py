@@ -34,6 +34,8 @@ from nbrewind.store.shadow.repository import ShadowRepository
 
 __all__ = ["Held", "damage_notes", "hold", "hold_free", "looking_parts", "wire"]
 
+_TORN = "the log ends in the middle of an operation: a kernel died while it wrote, or the end is damaged"
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -113,6 +115,8 @@ def wire(
     coverage = Coverage(settings, notebook)
     tracker = FileTracker(settings.workspace, coverage, repository)
     notes = list(recovered)
+    if held.log.torn_at is not None:
+        notes.append(Note(f"at byte {held.log.torn_at}", _TORN))
     head = held.log.operations[-1] if held.log.operations else None
     if head is not None and head.checkpoint.files is not None:
         try:
@@ -167,6 +171,8 @@ def looking_parts(settings: Settings, session: SessionId | None) -> Parts:
     reading = read_log(paths.log)
     repository = ShadowRepository.open(settings.shadow_dir or store.shadow, create=False)
     coverage = Coverage(settings, reading.operations[-1].notebook if reading.operations else "")
+    # Of a session that a kernel holds, the last frame may be on its way right now.
+    torn = reading.torn_at is not None and _holder(paths) is None
     return Parts(
         settings=settings,
         session=chosen,
@@ -178,9 +184,16 @@ def looking_parts(settings: Settings, session: SessionId | None) -> Parts:
         gc=GcLock(store),
         secrecy=Secrecy(settings.workspace, coverage),
         operations=reading.operations,
-        damaged=damage_notes(reading.damaged),
+        damaged=(*damage_notes(reading.damaged), *([Note(f"at byte {reading.torn_at}", _TORN)] if torn else [])),
         notebook=reading.operations[-1].notebook if reading.operations else "",
     )
+
+
+def _holder(paths: SessionPaths) -> str | None:
+    try:
+        return is_held(paths)
+    except (OSError, StoreError):
+        return None
 
 
 def damage_notes(damaged: tuple[Damage, ...]) -> tuple[Note, ...]:

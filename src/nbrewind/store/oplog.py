@@ -29,13 +29,14 @@ class OperationLog:
     Crash rule: a death inside `append` leaves a torn tail, which no reader takes for an operation; the next `open`
     copies it aside to `log.torn-<n>` and cuts it (on a full disk it stays). Damage that a frame follows is never cut.
     A failed write is cut back. A failed flush is not: the frame may or may not be on the disk, so the log refuses all
-    further use and the next `open` finds out.
+    further use and the next `open` finds out. `torn_at` is where `open` found a torn tail, None if there was none.
     """
 
     def __init__(self, paths: SessionPaths, file: fs.AppendFile, reading: LogReading) -> None:
         self.paths = paths
         self.damaged = reading.damaged
         self.header = reading.header
+        self.torn_at = reading.torn_at
         self._file = file
         self._salt = reading.salt
         self._operations = list(reading.operations)
@@ -180,7 +181,7 @@ def _opened(paths: SessionPaths, file: fs.AppendFile, session: SessionId) -> Log
     if reading.salt:
         return reading
     header, salt = _begun(file, session)
-    return LogReading(header, (), reading.damaged, None, file.size, salt, reading.next_seq)
+    return LogReading(header, (), reading.damaged, reading.torn_at, file.size, salt, reading.next_seq)
 
 
 def _set_aside(log: str, tail: bytes) -> bool:
