@@ -13,6 +13,7 @@ import pytest
 
 from nbrewind.errors import SettingError, UsageError
 from nbrewind.extension.command import configured
+from nbrewind.extension.configuration import profile_config
 from nbrewind.session.turns import TurnEnd, TurnStart
 from nbrewind.ui.cli import main
 from nbrewind.ui.export import notebook_of
@@ -151,6 +152,33 @@ def test_a_configuration_that_fails_is_one_line(profile, workspace):
     done = command("list", folder=workspace.root)
 
     assert done.returncode == 2 and "ZeroDivisionError" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_jupyters_own_configuration_counts_and_the_profile_goes_before(profile, workspace, home, monkeypatch):
+    folder = home / "jupyter-config"
+    folder.mkdir()
+    (folder / "nbrewind.json").write_text(json.dumps({"NBRewind": {"keep_sessions": 3, "turn_budget": 2.0}}))
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(folder))
+    profile.write_text("c = get_config()\nc.NBRewind.turn_budget = 1.0\n")
+
+    found = profile_config()["NBRewind"]
+
+    assert (found["keep_sessions"], found["turn_budget"]) == (3, 1.0)
+
+
+@pytest.mark.kernel
+def test_a_kernel_heeds_jupyters_configuration(workspace, home):
+    folder = home / "jupyter-config"
+    folder.mkdir()
+    (folder / "nbrewind.json").write_text(json.dumps({"NBRewind": {"store_dir": "workspace"}}))
+    kernel = TestKernel(workspace.root, home, environment={"JUPYTER_CONFIG_DIR": str(folder)})
+    kernel.start()
+    try:
+        kernel.load()
+    finally:
+        kernel.stop()
+
+    assert workspace.exists(".nbrewind/format")
 
 
 # -- export ------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 
 from nbrewind.capture.outputs import OutputCollector
 from nbrewind.errors import RewindError
+from nbrewind.extension.configuration import jupyter_config
 from nbrewind.extension.exits import Exits
 from nbrewind.extension.frozen import CellBrake
 from nbrewind.extension.greeting import greeting
@@ -90,7 +91,9 @@ def unload(shell: Any) -> None:
 
 
 def _load(shell: Any) -> list[str]:
-    traits, warnings = NBRewind.make(shell.config)
+    config = jupyter_config()
+    config.merge(shell.config)
+    traits, warnings = NBRewind.make(config)
     notebook = _notebook(shell)
     folder = str(Path(notebook).parent) if notebook else str(Path.cwd())
     settings = traits.settings(surroundings(folder, getattr(shell, "ipython_dir", "")), _scope(shell, notebook))

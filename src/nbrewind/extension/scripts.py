@@ -10,6 +10,7 @@ from typing import Any
 
 from traitlets.config import Config
 
+from nbrewind.extension.configuration import jupyter_config
 from nbrewind.extension.exits import Exits
 from nbrewind.extension.settings import NBRewind, surroundings
 from nbrewind.session.current import current, take
@@ -25,7 +26,9 @@ def attach(workspace: str = "", **settings: Any) -> Session:
         SettingError: a setting is unknown or wrong.
         StoreError: the store cannot be opened.
     """
-    traits, warnings = NBRewind.make(Config({"NBRewind": settings | ({"workspace": workspace} if workspace else {})}))
+    config = jupyter_config()
+    config.merge(Config({"NBRewind": settings | ({"workspace": workspace} if workspace else {})}))
+    traits, warnings = NBRewind.make(config)
     for warning in warnings:
         sys.stderr.write(f"{warning}\n")
     wanted = traits.settings(surroundings(str(Path.cwd())), "script:python")
