@@ -5,6 +5,7 @@ kill at each of them. Nothing here knows what the bytes mean.
 """
 
 from nbrewind.fs.append import AppendFile
+from nbrewind.fs.attributes import chown, set_attribute
 from nbrewind.fs.beneath import OutsideRoot, Root
 from nbrewind.fs.descriptors import (
     allocate,
@@ -45,6 +46,7 @@ __all__ = [
     "allocate",
     "become",
     "chmod",
+    "chown",
     "copy_bytes",
     "create_file",
     "exchange_supported",
@@ -60,6 +62,7 @@ __all__ = [
     "rename_noreplace",
     "replace",
     "rmdir",
+    "set_attribute",
     "sweep_temporaries",
     "symlink",
     "sync_data",

@@ -30,6 +30,8 @@ def _everything(folder: Path) -> None:
     fs.truncate(fd, 11)
     fs.chmod(fd, 0o600)
     fs.utime_ns(fd, 2)
+    fs.chown(fd, -1, -1)
+    fs.set_attribute(fd, "user.nbrewind", b"1")
     copy = fs.create_file("copy", 0o600)
     fs.copy_bytes(fd, copy, 11)
     fs.sync_data(copy)
@@ -45,7 +47,20 @@ def test_every_kind_of_change_passes_the_gate(tmp_path: Path) -> None:
 
     assert calls == {
         *("mkdir", "create", "write", "fsync", "rename", "symlink", "link", "chmod", "utime", "noreplace", "exchange"),
-        *("unlink", "rmdir", "allocate", "truncate", "copy", "fdatasync", "syncfs", "child", "lock", "unlock"),
+        *(
+            "chown",
+            "setxattr",
+            "unlink",
+            "rmdir",
+            "allocate",
+            "truncate",
+            "copy",
+            "fdatasync",
+            "syncfs",
+            "child",
+            "lock",
+            "unlock",
+        ),
     }
 
 

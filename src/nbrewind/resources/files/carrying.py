@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from nbrewind import fs
-from nbrewind.model import EntryKind, FileState
+from nbrewind.model import EntryKind, FileState, Note
 from nbrewind.resources.files import inplace
 from nbrewind.resources.files.flushes import flush_directories, set_mode
 from nbrewind.resources.files.inspection import Inspection, kind_of
@@ -64,6 +64,7 @@ class Carrying:
     ) -> None:
         self._moves = moves
         self._vault = vault
+        self.notes: tuple[Note, ...] = ()
         self._inspection = inspection
         self._places = inspection.places
         self._signatures = signatures
@@ -88,6 +89,7 @@ class Carrying:
                 staging.build(move)
         with blaming("the staged files"):
             staging.flush()
+        self.notes = tuple(staging.notes)
         for move in self._of(Phase.MAIN):
             with blaming(move.path):
                 self._look_again(move)

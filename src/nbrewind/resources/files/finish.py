@@ -17,6 +17,8 @@ from nbrewind.resources.files.moves import Move, MoveKind, Phase
 
 __all__ = ["Finish"]
 
+_SPECIAL = stat.S_ISUID | stat.S_ISGID
+"""The kernel takes these bits away from a file that is cut or written."""
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -80,6 +82,9 @@ class Finish:
             if extra is None:
                 return
             inplace.complete(fd, after, extra)
+            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+            if mode != after.mode and mode == after.mode & ~_SPECIAL:
+                fs.chmod(fd, after.mode)
             # Cutting moves the time; asked of the file, since a death may have come between the two.
             if after.mtime_ns and not extra and os.fstat(fd).st_mtime_ns != after.mtime_ns:
                 fs.utime_ns(fd, after.mtime_ns)

@@ -123,7 +123,9 @@ class FilesResource:
 
     def stage(self) -> None:
         """Write what comes beside what stands, and look at everything again."""
-        self._carrying().stage()
+        carrying = self._carrying()
+        carrying.stage()
+        self._notes += carrying.notes
 
     def apply(self) -> None:
         """Exchange, create, remove, rewrite."""

@@ -16,6 +16,7 @@ from nbrewind.resources.files.moves import Move, MoveKind, Phase
 
 __all__ = ["Rollback"]
 
+_SPECIAL = stat.S_ISUID | stat.S_ISGID
 _OWNER_ALL = 0o700
 _SOMEBODY = "was changed by somebody else meanwhile and stays as it is now; what stood there is in the archive"
 
@@ -162,7 +163,8 @@ class Rollback:
                 return
             inplace.put_back(fd, before, extra, self._inspection.repository)
             now = os.fstat(fd)
-            if stat.S_IMODE(now.st_mode) != before.mode and stat.S_IMODE(now.st_mode) == after.mode:
+            mode = stat.S_IMODE(now.st_mode)
+            if mode != before.mode and mode in (after.mode, after.mode & ~_SPECIAL, before.mode & ~_SPECIAL):
                 fs.chmod(fd, before.mode)
             if not extra and before.mtime_ns and now.st_mtime_ns != before.mtime_ns:
                 fs.utime_ns(fd, before.mtime_ns)

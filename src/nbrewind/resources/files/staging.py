@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 
 from nbrewind import fs
 from nbrewind.errors import DamagedObject, MissingObject
-from nbrewind.model import EntryKind, FileState
+from nbrewind.model import EntryKind, FileState, Note
+from nbrewind.resources.files.belongings import hand_on
 from nbrewind.resources.files.moves import Move, unfinished
 from nbrewind.resources.files.places import Places
 from nbrewind.resources.files.vault import Vault
@@ -23,6 +25,8 @@ _SMALLEST_HOLE = 1 << 16
 class Staging:
     """Files, links and directories under temporary names in the directories where they are wanted.
 
+    What replaces a file gets its owner, group and attributes; `notes` says what of them cannot be kept.
+
     Invariant: what is staged was created by us (`O_EXCL`), nobody else can read it until its bytes are complete, and it
     has its final mode and time before it is moved. After `flush` it survives a power cut.
     Crash rule: a death leaves a beginning of the wanted bytes, which recovery recognises and removes.
@@ -36,6 +40,7 @@ class Staging:
         self._together = expected > _SINGLE_FLUSHES
         self._devices: dict[int, str] = {}
         self._staged: dict[str, str] = {}
+        self.notes: list[Note] = []
 
     def build(self, move: Move) -> None:
         """Make the content of *move* ready at its temporary name; what it links to was built before."""
@@ -44,7 +49,7 @@ class Staging:
         if move.after.kind is EntryKind.DIRECTORY:
             self._tree(move, move.after)
         else:
-            self._leaf_or_link(move.path, move.aside, move.after, move.link_to)
+            self._leaf_or_link(move.path, move.aside, move.after, move.link_to, move.before)
 
     def flush(self) -> None:
         """Make everything staged durable, where that was not done file by file."""
@@ -79,7 +84,9 @@ class Staging:
         with self._places.parent(path) as (parent, name):
             fs.make_directory(name, 0o700, exist_ok=False, dir_fd=parent)
 
-    def _leaf_or_link(self, of: str, path: str, state: FileState, link_to: str) -> None:
+    def _leaf_or_link(
+        self, of: str, path: str, state: FileState, link_to: str, present: FileState | None = None
+    ) -> None:
         if link_to:
             with (
                 self._places.parent(self._staged[link_to]) as (source, old),
@@ -87,22 +94,25 @@ class Staging:
             ):
                 fs.link(old, new, src_dir_fd=source, dst_dir_fd=target)
         else:
+            replaces = present is not None and present.kind is EntryKind.FILE
             if state.is_secret:
-                self._secret(of, path, state)
+                self._secret(of, path, state, replaces)
             else:
-                self._leaf(path, state, lambda: self._repository.content(state))
+                self._leaf(of, path, state, lambda: self._repository.content(state), replaces)
             self._staged[of] = path
 
-    def _secret(self, of: str, path: str, state: FileState) -> None:
+    def _secret(self, of: str, path: str, state: FileState, replaces: bool) -> None:
         content = self._vault.read(self._places.shown(of), state)
         if content is None:
             raise MissingObject(f"The bytes that {of} had are not in this kernel's memory any more.")
         first = unfinished(path)
-        self._leaf(first, state, lambda: iter((content,)))
+        self._leaf(of, first, state, lambda: iter((content,)), replaces)
         with self._places.parent(first) as (source, old), self._places.parent(path) as (target, new):
             fs.rename_noreplace(old, new, src_dir_fd=source, dst_dir_fd=target)
 
-    def _leaf(self, path: str, state: FileState, content: Callable[[], Iterator[bytes]]) -> None:
+    def _leaf(
+        self, of: str, path: str, state: FileState, content: Callable[[], Iterator[bytes]], replaces: bool
+    ) -> None:
         with self._places.parent(path) as (parent, name):
             if state.kind is EntryKind.SYMLINK:
                 fs.symlink(os.fsdecode(b"".join(content())), name, dir_fd=parent)
@@ -112,13 +122,33 @@ class Staging:
             fd = fs.create_file(name, 0o600, dir_fd=parent)
         try:
             _fill(fd, state, content())
-            if state.mode != 0o600:
+            if replaces:
+                self._hand_on(of, fd)
+            if state.mode != stat.S_IMODE(os.fstat(fd).st_mode):
                 fs.chmod(fd, state.mode)
+                self._look_at_mode(fd, of, state)
             if state.mtime_ns:
                 fs.utime_ns(fd, state.mtime_ns)
             self._settle(fd, path)
         finally:
             os.close(fd)
+
+    def _hand_on(self, replaced: str, fd: int) -> None:
+        try:
+            present = self._places.open(replaced)
+        except OSError:
+            self.notes.append(Note(replaced, "its owner and attributes could not be read, so they are not kept"))
+            return
+        try:
+            self.notes += [Note(replaced, why) for why in hand_on(present, fd)]
+        finally:
+            os.close(present)
+
+    def _look_at_mode(self, fd: int, path: str, state: FileState) -> None:
+        # Where the file's group is none of ours, the kernel drops the set-group-ID bit without a word.
+        mode = stat.S_IMODE(os.fstat(fd).st_mode)
+        if mode != state.mode:
+            self.notes.append(Note(path, f"its mode is {mode:o}: the system does not let it be {state.mode:o}"))
 
     def _settle(self, fd: int, path: str) -> None:
         if self._together:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from nbrewind.errors import RefusalReason, RewindRefused
 from nbrewind.model import EntryKind, FileState, FileStep
 from tests.crash.scene import MTIME, Content, Folder, Scene, Symlink, looks
+from tests.faults import Counter, installed
 from tests.sessions import without_override
 
 
@@ -358,3 +361,72 @@ def test_strange_names_are_names(scene: Scene) -> None:
     after: dict[str, Content] = dict.fromkeys(names, b"2")
 
     rewind(scene, before, after)
+
+
+def test_owner_group_and_attributes_of_a_replaced_file_stay_and_all_mode_bits_are_exact(scene: Scene) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    scene.lay({"x": (b"now", 0o644), "y": (b"now", 0o600)})
+    steps = scene.steps({"x": b"now", "y": (b"now", 0o600)}, {"x": (b"then", 0o6755), "y": (b"then", 0o1640)})
+    os.chown(scene.path("x"), 1234, 2345)
+    os.setxattr(scene.path("x"), "user.comment", b"mine")
+
+    scene.run(steps)
+
+    status = scene.path("x").stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (1234, 2345, 0o6755)
+    assert os.getxattr(scene.path("x"), "user.comment") == b"mine"
+    assert scene.path("y").stat().st_mode & 0o7777 == 0o1640
+
+
+def test_an_access_list_stays_and_the_mode_is_the_one_wanted(scene: Scene) -> None:
+    acl = struct.pack("<I", 2) + b"".join(
+        struct.pack("<HHI", tag, permissions, who)
+        for tag, permissions, who in (
+            (1, 6, 0xFFFFFFFF),
+            (2, 4, 1234),
+            (4, 4, 0xFFFFFFFF),
+            (16, 4, 0xFFFFFFFF),
+            (32, 0, 0xFFFFFFFF),
+        )
+    )
+    scene.lay({"x": (b"now", 0o640)})
+    steps = scene.steps({"x": (b"now", 0o640)}, {"x": (b"then", 0o660)})
+    try:
+        os.setxattr(scene.path("x"), "system.posix_acl_access", acl)
+    except OSError:
+        pytest.skip("no access lists here")
+
+    scene.run(steps)
+
+    assert scene.path("x").stat().st_mode & 0o7777 == 0o660
+    kept = os.getxattr(scene.path("x"), "system.posix_acl_access")
+    assert struct.pack("<HHI", 2, 4, 1234) in kept
+
+
+class _Denied(Counter):
+    """Refuses to change owners and attributes, as for people who are not root."""
+
+    def before(self, call: str, target: str, size: int) -> int | None:
+        if call in ("chown", "setxattr"):
+            raise PermissionError(errno.EPERM, "denied", target)
+        return super().before(call, target, size)
+
+
+def test_what_cannot_be_kept_of_a_replaced_file_is_named(scene: Scene) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    scene.lay({"x": b"now"})
+    steps = scene.steps({"x": b"now"}, {"x": b"then"})
+    os.chown(scene.path("x"), 1234, 2345)
+    os.setxattr(scene.path("x"), "user.comment", b"mine")
+
+    with installed(_Denied()):
+        notes = scene.run(steps)
+
+    assert scene.path("x").read_bytes() == b"then"
+    assert [note.reason for note in notes if note.subject == "x"] == [
+        "its owner (user 1234) could not be kept",
+        "its group (2345) could not be kept",
+        "extended attributes could not be kept: user.comment",
+    ]
