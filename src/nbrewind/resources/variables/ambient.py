@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
+import io
 import logging
 import signal
 import sys
@@ -14,7 +16,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Final
 
-from nbrewind.resources.variables.kinds import is_user_module
+from nbrewind.resources.variables.kinds import is_user_module, kind_of
 
 __all__ = ["ambient", "busy_thread"]
 
@@ -23,6 +25,7 @@ _SIGNALS: Final = tuple(
     for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGVTALRM", "SIGPROF", "SIGHUP")
     if hasattr(signal, name)
 )
+_STREAMS: Final = frozenset({io.StringIO, io.BytesIO})
 _PLAIN: Final = frozenset(
     {
         "ipykernel",
@@ -40,19 +43,52 @@ _PLAIN: Final = frozenset(
 )
 
 
-def ambient(namespace: dict[str, object]) -> Iterator[object]:
-    """Yield the functions and objects that can come into play in any cell."""
-    yield from (sys.stdout, sys.stderr, sys.stdin, sys.excepthook, sys.displayhook, sys.unraisablehook)
-    yield from (sys.gettrace(), sys.getprofile(), threading.excepthook)
-    yield from (warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None))
-    yield from gc.callbacks
+def ambient(namespace: dict[str, object]) -> tuple[list[object], list[object]]:
+    """Return what can come into play in any cell: what the user made of it, and what libraries did.
+
+    Libraries' callbacks are many, and lead far; somewhere behind them there may be something of the user's.
+    """
+    own: list[object] = []
+    others: list[object] = []
+    for group in _groups(namespace):
+        (own if any(_is_of_user(one, namespace) for one in group) else others).extend(group)
+    return own, others
+
+
+def _is_of_user(one: object, namespace: dict[str, object]) -> bool:
+    cls = type(one)
+    if cls is types.FunctionType:
+        function: Any = one
+        return function.__globals__ is namespace or is_user_module(str(function.__globals__.get("__name__")))
+    if cls is types.MethodType:
+        method: Any = one
+        return _is_of_user(method.__func__, namespace) or _is_of_user(method.__self__, namespace)
+    if cls is types.BuiltinFunctionType:
+        return type(one.__self__) is not types.ModuleType  # type: ignore[attr-defined]
+    if cls is functools.partial:
+        return _is_of_user(one.func, namespace)  # type: ignore[attr-defined]
+    if cls is types.CoroutineType:
+        frame = one.cr_frame  # type: ignore[attr-defined]
+        return frame is not None and frame.f_globals is namespace
+    kind = kind_of(cls)
+    return kind.own or kind.foreign or cls in _STREAMS
+
+
+def _groups(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
+    """Yield things that come together, each group with the function to be called first."""
+    hooks = (sys.excepthook, sys.displayhook, sys.unraisablehook, sys.gettrace(), sys.getprofile())
+    for one in (sys.stdout, sys.stderr, sys.stdin, *hooks, threading.excepthook, *gc.callbacks):
+        yield (one,)
+    yield (warnings.showwarning,)
     for number in _SIGNALS:
         handler = signal.getsignal(number)
         if isinstance(handler, types.FunctionType | types.MethodType) and _module(handler) not in _PLAIN:
-            yield handler
+            yield (handler,)
     for reference in list(getattr(logging, "_handlerList", ())):
-        yield reference() if isinstance(reference, weakref.ref) else reference
-    yield from _finalizers()
+        handler = reference() if isinstance(reference, weakref.ref) else reference
+        yield (handler, getattr(handler, "stream", None))
+    for info in list(getattr(weakref.finalize, "_registry", {}).values()):
+        yield (info.func, info.args, info.kwargs)
     yield from _tasks()
     yield from _waiting(namespace)
 
@@ -61,12 +97,7 @@ def _module(function: Any) -> str:
     return str(getattr(function, "__module__", "") or "").partition(".")[0]
 
 
-def _finalizers() -> Iterator[object]:
-    for info in list(getattr(weakref.finalize, "_registry", {}).values()):
-        yield from (info.func, info.args, info.kwargs)
-
-
-def _tasks() -> Iterator[object]:
+def _tasks() -> Iterator[tuple[object, ...]]:
     """Yield the coroutines of tasks alive, and what the loop is to call."""
     try:
         loop = asyncio.get_running_loop()
@@ -75,11 +106,11 @@ def _tasks() -> Iterator[object]:
     for task in asyncio.all_tasks(loop):
         coroutine: Any = task.get_coro()
         if _code_module(getattr(coroutine, "cr_code", None)) not in _PLAIN:
-            yield coroutine
+            yield (coroutine,)
     for handle in [*getattr(loop, "_scheduled", ()), *getattr(loop, "_ready", ())]:
         callback = getattr(handle, "_callback", None)
         if _module(callback) not in _PLAIN:
-            yield from (callback, getattr(handle, "_args", None))
+            yield (callback, getattr(handle, "_args", None))
 
 
 def _code_module(code: types.CodeType | None) -> str:
@@ -108,7 +139,7 @@ def busy_thread(namespace: dict[str, object]) -> str:
     return ""
 
 
-def _waiting(namespace: dict[str, object]) -> Iterator[object]:
+def _waiting(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
     """Yield what threads are to run that have not come to it yet (`threading.Timer`), or run without a frame of it."""
     if threading.active_count() == 1:
         return
@@ -117,6 +148,5 @@ def _waiting(namespace: dict[str, object]) -> Iterator[object]:
         if thread is not here and _module(type(thread)) not in _PLAIN:
             target = getattr(thread, "_target", None)
             if _module(target) not in _PLAIN:
-                yield from (target, getattr(thread, "_args", None), getattr(thread, "_kwargs", None))
-            yield getattr(thread, "function", None)
-            yield getattr(thread, "args", None)
+                yield (target, getattr(thread, "_args", None), getattr(thread, "_kwargs", None))
+            yield (getattr(thread, "function", None), getattr(thread, "args", None))

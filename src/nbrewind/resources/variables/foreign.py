@@ -18,6 +18,16 @@ _MOST: Final = 20_000
 _HELD_HERE: Final = 3
 """References that asking for their number makes: the dictionary's, the loop variable's, the argument's."""
 _KEPT: Final = frozenset({list, dict, set, bytearray, deque, defaultdict, OrderedDict, Counter})
+_TO_VARIABLES: Final = frozenset(
+    {
+        *("__main__", "f_globals", "f_locals", "user_ns", "user_global_ns", "get_ipython", "InteractiveShell"),
+        *("get_objects", "get_referrers"),
+    }
+)
+"""Words by which code of a module gets at the variables. `globals()` and `exec` are at home in the module itself."""
+_OF_IMPORT: Final = frozenset(
+    {"__builtins__", "__loader__", "__spec__", "__path__", "__cached__", "__warningregistry__"}
+)
 _CLOSED: Final = frozenset({"IPython", "ipykernel", "nbrewind", "zmq", "tornado", "threading", "_thread"})
 
 
@@ -42,8 +52,8 @@ class SharedState:
         """The identities of everything that the modules keep."""
         return self._objects.keys()
 
-    def walk(self, names: Mapping[int, int]) -> None:
-        """Walk; *names* says how many variables stand for an identity."""
+    def walk(self, names: Mapping[int, int], held: Mapping[int, int]) -> None:
+        """Walk; *names* says how many variables stand for an identity, *held* how often the caller holds it."""
         for name in user_modules():
             self._module(name)
         while self._front and not self.escape:
@@ -53,11 +63,13 @@ class SharedState:
             if len(self._objects) > _MOST:
                 self.escape = "much state in modules"
         del front
-        for key, one in self._objects.items():
+        # Over the keys: an iterator over items holds one more reference, but only at times.
+        for key in list(self._objects):
+            one = self._objects[key]
             if self.escape:
                 break
             if type(one) in _KEPT or _is_data(type(one)):
-                others = sys.getrefcount(one) - _HELD_HERE - self._found[key] - names.get(key, 0)
+                others = sys.getrefcount(one) - _HELD_HERE - self._found[key] - names.get(key, 0) - held.get(key, 0)
                 # A variable that stands for it is reached by its identity; a part of a variable's value is not.
                 if others > 0 and key not in names:
                     self.escape = "an object shared with a module"
@@ -75,7 +87,8 @@ class SharedState:
         module = sys.modules.get(name)
         if name not in self._done and module is not None:
             self._done.add(name)
-            self._add(list(types.ModuleType.__getattribute__(module, "__dict__").values()))
+            state: dict[str, object] = types.ModuleType.__getattribute__(module, "__dict__")
+            self._add(value for name, value in list(state.items()) if name not in _OF_IMPORT)
 
     def _step(self, one: object) -> None:
         cls = type(one)
@@ -105,7 +118,8 @@ class SharedState:
             return
         name = function.__globals__.get("__name__")
         if isinstance(name, str) and is_user_module(name):
-            self.escape = self.escape or facts_of(function.__code__).escape
+            facts = facts_of(function.__code__)
+            self.escape = self.escape or min((facts.words | facts.loads) & _TO_VARIABLES, default="")
         self._add([function.__closure__, function.__defaults__, function.__kwdefaults__, function.__dict__])
 
 

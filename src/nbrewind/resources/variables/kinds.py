@@ -51,11 +51,6 @@ class Kind:
     own: bool
     foreign: bool
 
-    @property
-    def linked(self) -> frozenset[str]:
-        """The libraries that may link such objects behind the scenes."""
-        return self.roots - PURE
-
 
 def module_name(cls: type) -> str:
     """Return the module of a class without running code of its own."""

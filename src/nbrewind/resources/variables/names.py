@@ -9,9 +9,14 @@ later, by comparing everything.
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
+import queue
 import re
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 from nbrewind.resources.variables.ambient import ambient, busy_thread
@@ -26,13 +31,20 @@ from nbrewind.resources.variables.reaching import Walk, targets_of_proxies
 __all__ = ["NameReader", "Reach", "reach"]
 
 _BUDGET: Final = 5_000
-_AMBIENT_BUDGET: Final = 5_000
+_AMBIENT_BUDGET: Final = 500
 _RESULTS: Final = re.compile(r"_(\d+|_{0,2}|oh|dh|ih|i{1,3}|i\d+)\Z|Out\Z")
 _HOOKS: Final = re.compile(
-    r"regist|hook|callback|callable|subscrib|listen|connect|observe|^on_|^add_|^set_|atexit|^signal$|finalize|patch|trace"
-    r"|profile|sched|call_later|call_soon|submit|^bind|handler|seterrcall|dispatch|plugin"
+    r"regist|hook|callback|callable|subscrib|listen|connect|observe|^on_|^add_|atexit|^signal$|finalize|patch|trace"
+    r"|profile|sched|call_later|call_soon|submit|^bind|handler|seterrcall|dispatch|plugin|_factory$"
+    r"|create_(?:function|aggregate|collation|window)|authorizer"
 )
 """Words of calls that may keep a function of a cell somewhere in a library, to be called by another cell."""
+
+
+_CALLED: Final = (FunctionType, MethodType, BuiltinFunctionType, functools.partial, type)
+_METHODS: Final = frozenset({"append", "appendleft", "extend", "add", "update", "put", "put_nowait", "write", "pop"})
+_FILLED: Final = (list, dict, set, deque, io.StringIO, io.BytesIO, queue.Queue)
+"""What is filled through a bound method that was handed over: `set_trace_callback(log.append)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +114,13 @@ class NameReader:
         if self._facts.patches:
             self._patches.look(self._facts.loads, self._facts.words, namespace)
         if any(_HOOKS.search(word) for word in self._facts.words):
+            own = _METHODS & self._facts.words
             self._hooked |= self._facts.later
-            self._hooked |= {name for name in self._facts.loads | self._facts.stores if callable(namespace.get(name))}
+            self._hooked |= {
+                name
+                for name in self._facts.loads | self._facts.stores
+                if isinstance(namespace.get(name), _CALLED) or (own and isinstance(namespace.get(name), _FILLED))
+            }
         return self._reach(self._facts, namespace)
 
     def _read(self, code: str) -> CodeFacts:
@@ -130,14 +147,18 @@ class NameReader:
         walk = Walk(namespace, _BUDGET)
         walk.code(facts)
         walk.visit(self._patches.met(facts.loads, walk.words, namespace))
-        around = Walk(namespace, _AMBIENT_BUDGET)
-        around.visit([*ambient(namespace), *self._patches.present(namespace), *self._roots()])
+        own, others = ambient(namespace)
+        around = Walk(namespace, _BUDGET)
+        around.visit([*own, *self._patches.present(namespace), *self._roots()])
         around.name(self._hooked)
+        if not around.over:
+            around.extend(_AMBIENT_BUDGET)
+            around.visit(others)
+            around.over = False  # libraries' own callbacks lead far, and to the user's variables hardly ever
         reason = walk.escape or around.escape or _unnamed_result(facts, namespace)
         if reason:
             return Reach(None, reason)
-        around.linked.clear()  # what a library does by itself is no cell's doing
-        _join(walk, around)
+        walk.join(around)  # but for its libraries: what these do by themselves is no cell's doing
         return self._close(walk, facts, namespace)
 
     def _close(self, walk: Walk, facts: CodeFacts, namespace: dict[str, object]) -> Reach:
@@ -190,20 +211,17 @@ def _unnamed_result(facts: CodeFacts, namespace: dict[str, object]) -> str:
     return ""
 
 
-def _join(walk: Walk, other: Walk) -> None:
-    walk.seen |= other.seen
-    walk.loads |= other.loads
-    walk.modules |= other.modules
-    walk.over = walk.over or other.over
-    walk.proxies = walk.proxies or other.proxies
-
-
 def _linked(walk: Walk, namespace: dict[str, object], done: set[str]) -> set[str]:
     """Return the names that libraries met may link to what was met; *done* are the libraries asked already."""
     roots = walk.linked - PURE
     names: set[str] = set()
     if drawing() and (roots or walk.linked & {"pandas", "scipy", "sklearn"}):
         roots |= {"matplotlib", "mpl_toolkits"}
+    if "PIL core" in roots:
+        roots = (roots - {"PIL core"}) | {"PIL"}
+    if "decimal" in walk.linked:
+        # Every sum may set a flag of the current context, whatever name that has.
+        names.update(name for name, value in namespace.items() if type(value).__qualname__ == "Context")
     fresh = frozenset(roots - done)
     done |= fresh
     if fresh:
@@ -214,11 +232,8 @@ def _linked(walk: Walk, namespace: dict[str, object], done: set[str]) -> set[str
 
 
 def _share(walk: Walk, namespace: dict[str, object]) -> str:
-    counts: dict[int, int] = {}
-    for value in namespace.values():
-        counts[id(value)] = counts.get(id(value), 0) + 1
     state = SharedState(namespace)
-    state.walk(counts)
+    state.walk(Counter(map(id, namespace.values())), Counter(map(id, walk.kept)))
     walk.visit(state.cells)
     walk.seen.update(state.seen)
     return state.escape

@@ -27,6 +27,8 @@ _SIZED: Final[dict[type, Callable[[Any], int]]] = {
 }
 _CLOSED: Final = frozenset({"IPython", "ipykernel", "nbrewind", "zmq", "tornado", "jupyter_client"})
 """Libraries of the kernel itself: all of it hangs together, and none of it is the user's."""
+_OF_PICTURES: Final = frozenset({"PixelAccess", "ImagingCore", "ImagingDraw"})
+"""Types of Pillow's core, which say of no module that they are its own, and show no reference to their picture."""
 _BUILTIN: Final = types.BuiltinFunctionType
 
 
@@ -41,7 +43,7 @@ class Walk:
     def __init__(self, namespace: dict[str, object], budget: int) -> None:
         self._namespace = namespace
         self._budget = budget
-        self._kept: list[object] = []  # an identity stands for an object only while it lives
+        self.kept: list[object] = []  # an identity stands for an object only while it lives
         self.seen: set[int] = set()
         self.loads: set[str] = set()
         self.words: set[str] = set()
@@ -61,7 +63,7 @@ class Walk:
                 key = id(one)
                 if key not in self.seen:
                     self.seen.add(key)
-                    self._kept.append(one)
+                    self.kept.append(one)
                     self._step(one, wider, follow)
             self._budget -= len(wider) + len(follow)
             if self._budget < 0:
@@ -87,6 +89,16 @@ class Walk:
         if not self.escape:
             self.name(facts.loads | facts.stores)
 
+    def join(self, other: Walk) -> None:
+        """Take over what *other* met."""
+        self.kept += other.kept
+        other.kept.clear()
+        self.seen |= other.seen
+        self.loads |= other.loads
+        self.modules |= other.modules
+        self.over = self.over or other.over
+        self.proxies = self.proxies or other.proxies
+
     def extend(self, budget: int) -> None:
         """Allow for *budget* more objects."""
         self._budget = budget
@@ -108,7 +120,7 @@ class Walk:
         elif cls is types.ModuleType or issubclass(cls, types.ModuleType):
             self._module(one)
         elif cls is _BUILTIN:
-            if not isinstance(one.__self__, types.ModuleType):  # type: ignore[attr-defined]
+            if not issubclass(type(one.__self__), types.ModuleType):  # type: ignore[attr-defined]
                 follow.append(one.__self__)  # type: ignore[attr-defined]  # a method bound to a value
         elif issubclass(cls, type):
             self._class(one, wider, follow)  # type: ignore[arg-type]
@@ -151,7 +163,7 @@ class Walk:
             wider.append(cls)
             follow.append(type(cls))
         else:
-            self.linked |= kind.linked
+            self.linked |= {"PIL core"} if cls.__name__ in _OF_PICTURES else kind.roots
 
     def _instance(self, one: object, cls: type, wider: list[object], follow: list[object]) -> None:
         kind = kind_of(cls)
@@ -175,7 +187,7 @@ class Walk:
         numpy = sys.modules.get("numpy")
         if numpy is None:
             return
-        if isinstance(one, numpy.ndarray):
+        if issubclass(type(one), numpy.ndarray):
             follow.append(numpy.ndarray.base.__get__(one))
             dtype = numpy.ndarray.dtype.__get__(one)
             if dtype.hasobject:
@@ -183,8 +195,8 @@ class Walk:
                     self.over = True
                 else:
                     wider.append(numpy.ndarray.tolist(one))
-        elif isinstance(one, numpy.void):
-            follow.append(numpy.void.base.__get__(one))
+        elif issubclass(type(one), numpy.void | numpy.flatiter):
+            follow.append(one.base)  # type: ignore[attr-defined]
 
 
 def _modules_of(cls: type) -> Iterable[str]:
