@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 __all__ = ["critical"]
@@ -13,6 +13,8 @@ __all__ = ["critical"]
 # Their default action ends the process; a rewind in flight is first brought to an end of its own.
 _DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _ALL = tuple(map(int, signal.valid_signals()))
+# Not through its wrapper, which makes an enumeration of each answer: sixty questions cost ten times as much then.
+_HANDLER_OF: Callable[[int], object] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 
 
 @contextlib.contextmanager
@@ -33,8 +35,8 @@ def critical() -> Iterator[None]:
 
     try:
         for number in _ALL:
-            handler = signal.getsignal(number)
-            if callable(handler) or (number in _DEFERRED and handler is signal.SIG_DFL):
+            handler = _HANDLER_OF(number)
+            if callable(handler) or (number in _DEFERRED and handler == signal.SIG_DFL):
                 with contextlib.suppress(OSError, ValueError):
                     former[number] = signal.signal(number, remember)
         yield

@@ -156,7 +156,9 @@ class Core:
     @property
     def head(self) -> OperationId | None:
         """The operation whose state is in force."""
-        return self.timeline.head
+        # Not by the timeline: with each operation it is made anew from all of them.
+        operations = self.operations
+        return operations[-1].id if operations else None
 
     @property
     def is_child(self) -> bool:
@@ -213,9 +215,9 @@ class Core:
         label: str = "",
         asked_by: str = "",
     ) -> Operation:
-        operations, timeline = self.operations, self.timeline
+        operations = self.operations
         seq = self._log().next_seq
-        before = timeline.operation(parent) if parent else (operations[-1] if operations else None)
+        before = self.timeline.operation(parent) if parent else (operations[-1] if operations else None)
         return Operation(
             id=operation_id or new_operation_id(),
             seq=seq,
@@ -224,7 +226,7 @@ class Core:
             at=time.time(),
             checkpoint=Checkpoint(files=files, log=seq + 1),
             parent=before.id if before else None,
-            previous=timeline.head,
+            previous=self.head,
             grandparent=before.parent if before else None,
             undone=undone,
             label=label,

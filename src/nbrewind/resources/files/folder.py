@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +29,8 @@ from nbrewind.store.shadow.objects import TreeEntry
 from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["Folder", "FolderDraft", "load_folders", "parent_of", "side_entries", "sighted_folder"]
+
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +166,15 @@ class FolderDraft:
 
     def _write_tree(self, writer: PackWriter, below: Callable[[str], Folder]) -> ObjectId | None:
         entries = []
-        for name, state in self.states.items():
-            if state.kind is EntryKind.DIRECTORY:
+        file, directory = EntryKind.FILE, EntryKind.DIRECTORY
+        for name, state in self.states.items():  # Every name of the folder, in each turn that changes one of them.
+            kind = state.kind
+            if kind is directory:
                 if (tree := below(name).tree) is not None:
-                    entries.append(TreeEntry(DIRECTORY, os.fsencode(name), tree))
+                    entries.append((DIRECTORY, os.fsencode(name), tree))
             elif state.object is not None:
-                entries.append(TreeEntry(git_mode(state), os.fsencode(name), state.object))
+                mode = REGULAR if kind is file and not state.mode & 0o100 else git_mode(state)
+                entries.append((mode, name.encode(_ENCODING, _ERRORS), state.object))
         return writer.tree(entries) if entries or not self.rel else None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 
 from nbrewind.resources.files.mappings import shared_mappings
@@ -26,7 +28,8 @@ def writable_files(pid: int | None = None, *, below: str = "") -> dict[str, Writ
     """
     base = f"/proc/{'self' if pid is None else pid}"
     found: dict[str, WritableKind] = {}
-    for path, kind in (*_descriptors(base, below), *_mappings(base, below)):
+    descriptors = _own_descriptors(below) if pid is None else _descriptors(base, below)
+    for path, kind in (*descriptors, *_mappings(base, below)):
         if kind == "mapped" or found.get(path) != "mapped":
             found[path] = "append" if found.get(path) == "append" and kind == "open" else kind
     return found
@@ -73,11 +76,32 @@ def _descriptors(base: str, below: str) -> Iterator[tuple[str, WritableKind]]:
                 continue
             with open(f"{base}/fdinfo/{name}", "rb") as info:
                 flags = next((int(line[6:], 8) for line in info if line.startswith(b"flags:")), 0)
+            status = os.stat(f"{base}/fd/{name}")
         except (OSError, ValueError):
             # Closed meanwhile, or another user's.
             continue
-        if flags & os.O_ACCMODE != os.O_RDONLY and not flags & getattr(os, "O_PATH", 0) and _has_name(path, base, name):
+        if _may_write(flags) and _has_name(path, status):
             yield path, "append" if flags & os.O_APPEND else "open"
+
+
+def _own_descriptors(below: str) -> Iterator[tuple[str, WritableKind]]:
+    """Return the same for this process, of which the kernel tells without detours through names."""
+    for name in _listed("/proc/self/fd"):
+        number = int(name)
+        try:
+            status = os.fstat(number)
+            # A kernel has fifty sockets and pipes, and hardly a file.
+            if not stat.S_ISREG(status.st_mode) or not _may_write(flags := fcntl.fcntl(number, fcntl.F_GETFL)):
+                continue
+            path = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            continue
+        if _is_file_path(path) and _is_below(path, below) and _has_name(path, status):
+            yield path, "append" if flags & os.O_APPEND else "open"
+
+
+def _may_write(flags: int) -> bool:
+    return flags & os.O_ACCMODE != os.O_RDONLY and not flags & getattr(os, "O_PATH", 0)
 
 
 def _mappings(base: str, below: str) -> Iterator[tuple[str, WritableKind]]:
@@ -94,9 +118,9 @@ def _is_below(path: str, below: str) -> bool:
     return not below or path == below or path.startswith(below.rstrip("/") + "/")
 
 
-def _has_name(path: str, base: str, name: str) -> bool:
+def _has_name(path: str, status: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.stat(f"{base}/fd/{name}"), os.lstat(path)) and os.path.isfile(path)
+        return os.path.samestat(status, os.lstat(path)) and stat.S_ISREG(status.st_mode)
     except OSError:
         return False
 

@@ -76,12 +76,13 @@ def part_of(name: str) -> bytes:
 def meta_bytes(states: Iterable[tuple[str, FileState]]) -> bytes:
     """Return the `meta` that tells these states, but for their objects."""
     rows = []
+    file = EntryKind.FILE
     for name, state in sorted(states):
         more = ""
         if state.chunked or state.missing:
             extra = ({"c": 1} if state.chunked else {}) | ({"m": state.missing} if state.missing else {})
             more = "," + json.dumps(extra, separators=(",", ":"))
-        letter = _LETTERS[state.kind]
+        letter = "f" if state.kind is file else _LETTERS[state.kind]
         rows.append(f'{encode_basestring_ascii(name)}:["{letter}",{state.mode},{state.mtime_ns},{state.size}{more}]')
     return ("{\n" + ",\n".join(rows) + "\n}\n").encode("ascii")
 

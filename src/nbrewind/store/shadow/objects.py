@@ -37,6 +37,9 @@ _WORTH = 0.97
 _STORED_BLOCK = 0xFFFF
 
 
+_NO_NAMES = frozenset({b"", b".", b".."})
+
+
 class Unstable(StoreError):
     """A file changed while it was read; nothing of it was kept."""
 
@@ -58,19 +61,20 @@ def digest(kind: int, data: bytes) -> bytes:
     return sha.digest()
 
 
-def tree_bytes(entries: Iterable[TreeEntry]) -> bytes:
+def tree_bytes(entries: Iterable[tuple[int, bytes, ObjectId]]) -> bytes:
     """Return *entries* in git's order and form: the bytes of a tree that `git write-tree` would make.
 
     Raises:
         ValueError: A name that no tree can hold, or one that comes twice.
     """
-    rows = sorted((name + b"/" if mode == DIRECTORY_MODE else name, mode, name, oid) for mode, name, oid in entries)
-    names = {row[2] for row in rows}
-    if len(names) != len(rows):
+    rows = sorted([(name + b"/" if mode == DIRECTORY_MODE else name, mode, name, oid) for mode, name, oid in entries])
+    names = [row[2] for row in rows]
+    distinct = set(names)
+    if len(distinct) != len(rows):
         raise ValueError("a tree with one name twice")
-    for name in names:
-        if not name or b"/" in name or b"\0" in name or name in (b".", b".."):
-            raise ValueError(f"a tree with the name {name!r}")
+    together = b"\0".join(names)
+    if not distinct.isdisjoint(_NO_NAMES) or b"/" in together or together.count(b"\0") >= len(names) > 0:
+        raise ValueError("a tree with a name that no tree can hold")
     return b"".join([b"%o %b\0%b" % (mode, name, bytes.fromhex(oid)) for _, mode, name, oid in rows])
 
 

@@ -112,8 +112,8 @@ class PackWriter:
         packed, squeeze = coding.packed_text(data)
         return self._put(BLOB, packed, compressed if squeeze else stored)
 
-    def tree(self, entries: Iterable[TreeEntry]) -> ObjectId:
-        """Store a tree.
+    def tree(self, entries: Iterable[tuple[int, bytes, ObjectId]]) -> ObjectId:
+        """Store a tree of rows like `TreeEntry`.
 
         Raises:
             ValueError: A name that no tree can hold, or one that comes twice.
