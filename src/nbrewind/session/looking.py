@@ -121,14 +121,20 @@ class Looking(Core):
 
         Inside the workspace names are relative to it, outside they are absolute. A present folder outside of the
         workspace (the command line, with `--workspace`) comes last.
+
+        Raises:
+            TargetError: no file can have that name.
         """
         typed = os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111
+        if not _can_be_path(typed):
+            raise TargetError(f"{path[:80]!r} cannot be a path. {NOTHING_CHANGED}")
         found: list[str] = []
         bases = (_cwd(), self.workspace)
         if self._parts.coverage.within(os.path.realpath(bases[0])) is None:
             bases = (self.workspace, bases[0])
         for base in bases:
-            full = posixpath.normpath(posixpath.join(base, typed))
+            # Two slashes in front mean nothing here, and normpath keeps them.
+            full = "/" + posixpath.normpath(posixpath.join(base, typed)).lstrip("/")
             real = posixpath.join(os.path.realpath(posixpath.dirname(full)), posixpath.basename(full))
             for candidate in (real, full):
                 inside = self._parts.coverage.within(candidate)
@@ -201,7 +207,7 @@ class Looking(Core):
     def history(self, path: str) -> tuple[HistoryRow, ...]:
         """Return the operations that changed *path*, newest first."""
         names = self.names_of(path)
-        rows = []
+        rows: dict[str, list[HistoryRow]] = {name: [] for name in names}
         for point in reversed(self.points()):
             if point.operation is None:
                 continue
@@ -209,10 +215,11 @@ class Looking(Core):
                 changes = self.changes_of(point.operation)
             except StoreError:
                 continue
-            rows += [HistoryRow(point, change) for change in changes if names[0] == change.path]
-        if not rows and len(names) > 1 and names[1] != names[0]:
-            return self.history(posixpath.join(self.workspace, names[1]))
-        return tuple(rows)
+            for change in changes:
+                if change.path in rows:
+                    rows[change.path].append(HistoryRow(point, change))
+        # The first meaning of the path that any operation changed.
+        return tuple(next(filter(None, rows.values()), ()))
 
     def _finish_capture(self) -> None:
         """Save the turn that just ended, if that is still to be done."""
@@ -228,6 +235,13 @@ class Looking(Core):
     def state_now(self, path: str) -> FileState | None:
         """Return what stands at *path* on the disk now, hashed."""
         raise NotImplementedError
+
+
+def _can_be_path(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _cwd() -> str:

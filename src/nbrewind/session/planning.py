@@ -65,15 +65,36 @@ class Planning(Recording):
 
         Raises:
             TargetError: a path was not there then.
-            RewindRefused: as `plan`.
+            RewindRefused: as `plan`; (outside-workspace) the destination is a place that no point covers.
         """
         with self._planning():
             goal = self.timeline.operation(self.resolve(target).operation)
             chosen = options or PlanOptions()
             found = tuple(self._known_name(path, goal) for path in paths)
             if chosen.destination:
-                chosen = replace(chosen, destination=self.names_of(chosen.destination)[0])
+                chosen = replace(chosen, destination=self._destination(chosen.destination, found))
             return plan_restore(self._evidence(), found, goal.id, replace(chosen, paths=found))
+
+    def _destination(self, typed: str, sources: Sequence[str]) -> str:
+        """Return where a restored copy goes: where the next point sees it, or beside a file outside.
+
+        Raises:
+            TargetError: no file can have that name.
+            RewindRefused: (outside-workspace) nothing of ours may be written there.
+        """
+        name = self.names_of(typed)[0]
+        if posixpath.isabs(name):
+            beside = any(posixpath.dirname(name) == posixpath.dirname(source) for source in sources)
+            why = self._parts.coverage.outside(name) if beside else "outside the workspace"
+        else:
+            why = "" if self._parts.coverage.focused else self._parts.coverage.excluded(name, False)
+        if why or not name:
+            raise RewindRefused(
+                RefusalReason.OUTSIDE_WORKSPACE,
+                f"Not restored, nothing changed: {typed[:200]} is no place for a copy ({why or 'the workspace'}).",
+                hint="Name a place in the workspace.",
+            )
+        return name
 
     def _known_name(self, path: str, goal: Operation) -> str:
         """Return which of the meanings of *path* stood there at *goal*; the first if none did."""
