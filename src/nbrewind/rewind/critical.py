@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -13,8 +14,8 @@ __all__ = ["critical"]
 # Their default action ends the process; a rewind in flight is first brought to an end of its own.
 _DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _ALL = tuple(map(int, signal.valid_signals()))
-# Not through its wrapper, which makes an enumeration of each answer: sixty questions cost ten times as much then.
-_HANDLER_OF: Callable[[int], object] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+# Not `signal.getsignal`, which makes an enumeration of each answer: sixty questions cost ten times as much then.
+_HANDLER_OF: Callable[[int], object] = getattr(sys.modules.get("_signal"), "getsignal", signal.getsignal)
 
 
 @contextlib.contextmanager
