@@ -248,7 +248,8 @@ class Operation:
     visible line is the chain of parents from the head. *previous* is the head before this operation; the two differ
     only for rewind, undo and redo. *undone* is the operation that an undo or redo takes back.
     Changes are inline, or in the object *changes_at* where they are many. *asked_by* names the saved notebook cell that
-    asked for a rewind or restore (a hash of cell id and code), so that "Run All" does not do it again.
+    asked for a rewind or restore (a hash of cell id and code), so that "Run All" does not do it again. *archive* is the
+    commit of what a rewind took away.
     """
 
     id: OperationId
@@ -270,6 +271,7 @@ class Operation:
     kernel: str = ""
     notebook: str = ""
     asked_by: str = ""
+    archive: ObjectId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

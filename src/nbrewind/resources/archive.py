@@ -25,7 +25,8 @@ class Archive:
     loss too; before, nothing may be touched in reliance on it.
     Layout: the commit's tree holds `manifest` (JSON rows of path and state) and one numbered entry for each kept
     content, `<number>.chunks` beside it for a chunked one, so that plain git shows what was taken back.
-    Crash rule: a pack that was not finished is swept by the repository; a finished one without its ref is garbage.
+    Crash rule: a pack that was not finished is swept by the repository; a finished one is named by its ref, which is
+    durable before anything is touched, by the intent while there is one, and by the operation in the log.
     """
 
     def __init__(
@@ -93,10 +94,10 @@ class Archive:
         return commit
 
     def publish(self) -> None:
-        """Name the commit by a ref, so that maintenance keeps it."""
+        """Name the commit by a ref, durably, so that maintenance keeps it after a power cut too."""
         if self.commit is not None:
             suffix = "" if self._purpose == "archive" else f"/{self.commit[:12]}"
-            self._repository.set_ref(f"refs/nbrewind/{self._purpose}/{self._operation}{suffix}", self.commit)
+            self._repository.set_ref(f"refs/nbrewind/{self._purpose}/{self._operation}{suffix}", self.commit, sync=True)
 
     def abort(self) -> None:
         """Drop what was not finished, and forget that it was written."""

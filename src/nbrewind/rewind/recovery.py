@@ -69,7 +69,7 @@ def _recover(
     archive = Archive(repository, operation, "archive", trust=intent.trust)
     archive.commit = intent.archive
     context = RewindContext(operation, repository, archive, intent.trust)
-    archive.publish()  # references are not flushed, so a power cut may have taken it
+    archive.publish()
     notes: list[Note] = []
     for name, part in intent.resources if committed else reversed(intent.resources):
         notes += recoverers[name](part, committed, context)

@@ -105,6 +105,7 @@ class RewindTransaction:
             context.archive.finish()
             # Named before the intent: after a death another kernel may collect before this session is recovered.
             context.archive.publish()
+        operation = replace(operation, archive=context.archive.commit)
         with blaming("The list of what would be taken back"):
             self._context.write_list(plan, operation)
         return operation

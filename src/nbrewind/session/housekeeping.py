@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,9 @@ from nbrewind.resources.files.scan import Listing, Scan
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.moving import Moving
-from nbrewind.session.roots import COPY, roots_of
+from nbrewind.session.roots import all_roots
 from nbrewind.session.status import Status
-from nbrewind.store.layout import list_sessions
 from nbrewind.store.locks import is_held
-from nbrewind.store.oplog import read_log
 from nbrewind.store.shadow.checks import fsck
 from nbrewind.store.shadow.collection import collect
 from nbrewind.store.shadow.git import GitRunner
@@ -181,25 +180,14 @@ class Housekeeping(Moving):
         with self._planning():
             repository = self._parts.repository
             repack(repository, self._git)
-            done = collect(repository, self._git, self._parts.gc, self._wanted_refs, patience=_PATIENCE)
+            keep = partial(all_roots, self._parts.store, repository)
+            done = collect(repository, self._git, self._parts.gc, keep, patience=_PATIENCE)
             self._generation = self._parts.gc.generation()
             repository.forget()
         return (
             Note("objects", f"{done.objects_before} → {done.objects_after}"),
             Note("freed", f"{max(0, done.freed)} bytes"),
         )
-
-    def _wanted_refs(self) -> dict[str, ObjectId]:
-        """Return the references that all logs of the store ask for, read anew."""
-        store = self._parts.store
-        wanted: dict[str, ObjectId] = {}
-        for session in list_sessions(store):
-            for operation in read_log(store.session(session).log).operations:
-                wanted.update(roots_of(operation))
-        # Archives of rewinds and parts of a first copy are named by references alone.
-        for prefix in ("refs/nbrewind/archive", "refs/nbrewind/conflicts", COPY):
-            wanted.update(self._parts.repository.refs(prefix))
-        return wanted
 
     def verify(self) -> tuple[Note, ...]:
         """Read and hash every object of every point; return what is damaged (empty: all is well)."""

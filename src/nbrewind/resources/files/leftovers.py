@@ -116,7 +116,7 @@ class Leftovers:
             archive.finish()
         finally:
             archive.abort()
-        # Named at once: a ref that is lost later leaves the note, which says under which name git can read the bytes.
+        # Named, durably, before they are removed: no log and no intent names them.
         archive.publish()
         text = "was saved by somebody else meanwhile; a copy is kept as"
         return [Note(of, f"{text} {state.object}") for of, state in kept]

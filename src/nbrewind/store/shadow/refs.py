@@ -20,13 +20,13 @@ _HEADER = "# pack-refs with: peeled fully-peeled sorted \n"
 
 
 class References:
-    """The files below `refs/` and the file `packed-refs` of one repository. Nothing is flushed."""
+    """The files below `refs/` and the file `packed-refs` of one repository. A single one is flushed where asked for."""
 
     def __init__(self, root: str) -> None:
         self._root = root
 
-    def set(self, name: str, oid: ObjectId) -> None:
-        """Point *name* at *oid*.
+    def set(self, name: str, oid: ObjectId, *, sync: bool = False) -> None:
+        """Point *name* at *oid*; with *sync* it survives a power cut once this returns.
 
         Raises:
             ValueError: *name* is no name of a reference.
@@ -34,10 +34,10 @@ class References:
         path = self._path(name)
         data = f"{oid}\n".encode()
         try:
-            fs.replace(path, data, sync=False)
+            fs.replace(path, data, sync=sync)
         except FileNotFoundError:
-            fs.make_directories(os.path.dirname(path))
-            fs.replace(path, data, sync=False)
+            fs.make_directories(os.path.dirname(path), sync=sync)
+            fs.replace(path, data, sync=sync)
 
     def list(self, prefix: str = "refs/") -> dict[str, ObjectId]:
         """Return every reference whose name begins with *prefix*."""
@@ -87,7 +87,7 @@ class References:
     def _loose(self, name: str) -> ObjectId | None:
         try:
             text = Path(f"{self._root}/{name}").read_text(encoding="ascii", errors="replace").strip()
-        except OSError:
+        except FileNotFoundError:
             return None
         return ObjectId(text) if _OID.fullmatch(text) else None
 
@@ -101,4 +101,5 @@ class References:
 
     def _write_packed(self, wanted: Mapping[str, ObjectId]) -> None:
         lines = [f"{oid} {name}\n" for name, oid in sorted(wanted.items())]
-        fs.replace(f"{self._root}/packed-refs", (_HEADER + "".join(lines)).encode(), sync=False)
+        # Flushed: the loose ones that it replaces go now, and some of them name what no log names.
+        fs.replace(f"{self._root}/packed-refs", (_HEADER + "".join(lines)).encode())

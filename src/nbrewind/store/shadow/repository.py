@@ -161,20 +161,27 @@ class ShadowRepository:
         """Return a writer for one pack; *trust* only with the gc lock held, shared, until the log names the objects."""
         return PackWriter(self.packs, self.incoming, self.read, trust=trust, keeps=self._keeps)
 
-    def set_ref(self, name: str, oid: ObjectId) -> None:
-        """Point the reference *name* at *oid*; not flushed, since the log is the truth.
+    def set_ref(self, name: str, oid: ObjectId, *, sync: bool = False) -> None:
+        """Point the reference *name* at *oid*; flushed only with *sync*, for what no log names.
 
         Raises:
             StoreError: The disk refused.
         """
         try:
-            self._references.set(name, oid)
+            self._references.set(name, oid, sync=sync)
         except OSError as problem:
             raise _cannot_write(problem) from problem
 
     def refs(self, prefix: str = "refs/") -> dict[str, ObjectId]:
-        """Return every reference whose name begins with *prefix*."""
-        return self._references.list(prefix)
+        """Return every reference whose name begins with *prefix*.
+
+        Raises:
+            StoreError: One cannot be read.
+        """
+        try:
+            return self._references.list(prefix)
+        except OSError as problem:
+            raise StoreError(f"The references cannot be read: {problem.strerror or problem}.") from problem
 
     def delete_ref(self, name: str) -> None:
         """Remove the reference *name* if it is there.
