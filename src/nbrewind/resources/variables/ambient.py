@@ -86,15 +86,35 @@ def _groups(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
             yield (handler,)
     for reference in list(getattr(logging, "_handlerList", ())):
         handler = reference() if isinstance(reference, weakref.ref) else reference
-        yield (handler, getattr(handler, "stream", None))
-    for info in list(getattr(weakref.finalize, "_registry", {}).values()):
-        yield (info.func, info.args, info.kwargs)
+        group = (handler, getattr(handler, "stream", None), *getattr(handler, "filters", ()))
+        if any(_is_of_user(one, namespace) for one in group):
+            yield group
+    yield from _finalizers(namespace)
     yield from _tasks()
     yield from _waiting(namespace)
 
 
 def _module(function: Any) -> str:
     return str(getattr(function, "__module__", "") or "").partition(".")[0]
+
+
+_finalizer_verdicts: dict[tuple[int, int], bool] = {}
+"""By namespace and the number that each finalizer has for itself alone."""
+
+
+def _finalizers(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
+    """Yield the user's finalizers. Libraries leave hundreds; what those clean up is their own."""
+    registry: dict[Any, Any] = getattr(weakref.finalize, "_registry", {})
+    if len(_finalizer_verdicts) > 2 * len(registry) + 1000:
+        _finalizer_verdicts.clear()
+    for info in list(registry.values()):
+        key = (id(namespace), info.index)
+        verdict = _finalizer_verdicts.get(key)
+        if verdict is None:
+            verdict = any(_is_of_user(one, namespace) for one in (info.func, *info.args))
+            _finalizer_verdicts[key] = verdict
+        if verdict:
+            yield (info.func, info.args, info.kwargs)
 
 
 def _tasks() -> Iterator[tuple[object, ...]]:

@@ -31,6 +31,8 @@ def _belongs(value: object, roots: frozenset[str]) -> bool:
 
 def _holds(value: object, roots: frozenset[str]) -> bool:
     """Return whether something a few steps below *value* is of *roots*; of long containers, the beginning is asked."""
+    if QUIET.issuperset(map(type, _parts(value))):
+        return False
     front, seen, budget = [value], {id(value)}, _MOST
     for _ in range(_DEEP):
         below: list[object] = []

@@ -79,6 +79,7 @@ _ROOTS: Final = tuple(
 _LIBRARY_FOLDERS: Final = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _counted = [0]
 _found: list[str] = []
+_MAIN: Final = frozenset({"__main__", "__mp_main__"})
 _judged: dict[str, tuple[weakref.ref[types.ModuleType], bool]] = {}
 
 
@@ -104,13 +105,15 @@ def user_modules() -> tuple[str, ...]:
 
 
 def _is_own(name: str, module: types.ModuleType) -> bool:
-    root = name.partition(".")[0]
-    if root in PURE or root == "__main__" or root in sys.stdlib_module_names:
+    root, dot, _ = name.partition(".")
+    if root in PURE or root in _MAIN or root in sys.stdlib_module_names:
         return False
-    file = types.ModuleType.__getattribute__(module, "__dict__").get("__file__")
+    own = types.ModuleType.__getattribute__(module, "__dict__")
+    file = own.get("__file__")
     if not isinstance(file, str):
-        # Made by hand (`types.ModuleType`) or a namespace package: only what a cell made has no loader.
-        return types.ModuleType.__getattribute__(module, "__dict__").get("__spec__") is None
+        # Made by hand. A package's own (`torch._C._nn`) are as it is; compilers leave some too (`_cython_3_1`).
+        made_by_hand = own.get("__spec__") is None and not name.startswith(("_", "cython"))
+        return is_user_module(root) if dot else made_by_hand
     path = os.path.realpath(file)
     return not path.startswith(_ROOTS) and not any(folder in path for folder in _LIBRARY_FOLDERS)
 

@@ -144,6 +144,7 @@ _PLAIN = (
         "holder = [Box()]",
         "holder[0]('held')",
         "holder.clear()",
+        "del Box.__del__",
     ),
     _entry(
         "descriptors and metaclasses",
