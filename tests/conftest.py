@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,6 +79,14 @@ def environment_folders(home: Path) -> dict[str, str]:
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
         "TMPDIR": str(home / "tmp"),
     }
+
+
+@pytest.fixture(autouse=True)
+def own_main() -> Iterator[None]:
+    """Put `__main__` back: a shell that a test makes takes its place, and child processes are started from it."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture
