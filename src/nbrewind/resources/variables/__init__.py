@@ -1,1 +1,1 @@
-"""The variables resource: the kernel's namespace as one object graph, captured after a turn and put back by a rewind."""
+"""The variables resource: the kernel's namespace as one object graph, captured after turns, put back by rewinds."""

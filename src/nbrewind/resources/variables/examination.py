@@ -8,64 +8,27 @@ import time
 import weakref
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from nbrewind.model import Note, VariableState
 from nbrewind.resources.variables.graph import rebuild
-from nbrewind.resources.variables.graph.buffers import BufferTable, HashCache
+from nbrewind.resources.variables.graph.buffers import BufferTable
 from nbrewind.resources.variables.graph.calls import Call
 from nbrewind.resources.variables.graph.census import Census
-from nbrewind.resources.variables.graph.classes import ClassRegistry, class_head, class_state
+from nbrewind.resources.variables.graph.classes import class_head, class_state
 from nbrewind.resources.variables.graph.components import groups
 from nbrewind.resources.variables.graph.fence import TimeUp, time_limit
+from nbrewind.resources.variables.graph.owners import owners
 from nbrewind.resources.variables.graph.pickling import Failure, Pickled, pickled
-from nbrewind.resources.variables.graph.references import References
-from nbrewind.resources.variables.graph.slices import SliceMemory, sliced
+from nbrewind.resources.variables.graph.slices import sliced
 from nbrewind.resources.variables.graph.summary import summary
+from nbrewind.resources.variables.memory import Memory
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
 from nbrewind.resources.variables.storing import Fresh
 
-__all__ = ["Examination", "Examined", "Memory"]
+__all__ = ["Examination"]
 
 _ATOMS = frozenset({int, float, bool, complex, type(None)})
 _TRIES = 3
-_FIRST_LIMIT = 1.0
-
-
-@dataclass(slots=True)
-class Memory:
-    """What lasts from one capture to the next beside the rows. Holds no object of the user's strongly.
-
-    *slow* are types whose instances took too long, by address; *proved* digests of slices, by name.
-    """
-
-    references: References = field(default_factory=References)
-    classes: ClassRegistry = field(default_factory=ClassRegistry)
-    hashes: HashCache = field(default_factory=HashCache)
-    slow: dict[int, weakref.ref[type]] = field(default_factory=dict)
-    proved: dict[str, SliceMemory] = field(default_factory=dict)
-
-    def is_slow(self, kind: type) -> bool:
-        """Return whether an instance of *kind* took too long before."""
-        known = self.slow.get(id(kind))
-        return known is not None and known() is kind
-
-
-@dataclass(slots=True)
-class Examined:
-    """What one capture found; `tracker.VariableTracker.store` makes it durable.
-
-    Until then *fresh* may hold the user's arrays; no cell may run meanwhile.
-    """
-
-    bindings: dict[str, int]
-    fresh: list[Fresh]
-    gone: list[Row]
-    rows: dict[str, Row]
-    stale: frozenset[str]
-    process: Mapping[str, bytes]
-    notes: tuple[Note, ...] = ()
-    late: bool = False
 
 
 @contextmanager
@@ -105,6 +68,7 @@ class Examination:
             BufferTable(memory.hashes),
             deadline=self._end,
             max_size=max_size,
+            is_slow=memory.is_slow,
         )
         self._slices: dict[str, list[bytes]] = {}
         self._streams: dict[str, Pickled] = {}
@@ -123,6 +87,7 @@ class Examination:
             fresh = [self._component(names) for names in found]
             for stream in self._streams.values():
                 stream.memo = None
+                stream.handles.clear()
             return fresh
 
     def _take(self, name: str) -> None:
@@ -139,7 +104,9 @@ class Examination:
         slices = sliced(value, self._memory.proved.get(name, frozenset()))
         if slices is not None:
             self._slices[name], self._memory.proved[name] = slices
-            self._streams[name] = Pickled(b"", [self.census.buffers.add_bytes(one) for one in slices[0]], {}, {}, (), False)
+            self._streams[name] = Pickled(
+                b"", [self.census.buffers.add_bytes(one) for one in slices[0]], {}, {}, (), False
+            )
             return
         self._streams[name] = self._pickled(name, value)
 
@@ -150,8 +117,8 @@ class Examination:
                 done.add(uid)
                 cls = self.census.pending[uid]
                 self._heads[uid] = self._pickled(CLASS + uid, class_head(cls))
-                self._values[CLASS + uid] = state = class_state(cls)
-                self._streams[CLASS + uid] = self._pickled(CLASS + uid, state)
+                self._values[CLASS + uid] = body = Call(rebuild.class_body, uid, class_state(cls))
+                self._streams[CLASS + uid] = self._pickled(CLASS + uid, body)
                 # What shares an object with the class was in its component, and stays so.
                 row = self._rows.get(CLASS + uid)
                 for name in row.names if row is not None else ():
@@ -162,13 +129,14 @@ class Examination:
         """Return the stream of *value*, of a reference to it if it cannot be stored."""
         kind = type(value)
         reason = "storing it takes too long" if self._memory.is_slow(kind) else ""
-        for attempt in range(_TRIES):
+        for _ in range(_TRIES):
             if reason:
                 break
-            share = self.census.seconds_left
             try:
-                with time_limit(min(share, _FIRST_LIMIT) if attempt == 0 and kind not in (list, dict) else share * 0.8):
-                    return pickled(value, self.census)
+                with time_limit(self.census.overdue):
+                    stream = pickled(value, self.census)
+                    if not self._whole(value, stream):
+                        return stream
             except TimeUp:
                 if not self._skip_slow():
                     reason = "storing it takes too long"
@@ -188,6 +156,14 @@ class Examination:
         stream.tokens[token] = described
         return stream
 
+    def _whole(self, value: object, stream: Pickled) -> bool:
+        """Let objects of libraries that hold live handles go by reference as a whole; return whether there are more."""
+        if not stream.handles or any(value is one for one in stream.handles):
+            return False
+        found = [one for one in owners(value, stream.handles, self._namespace) if id(one) not in self.census.skipped]
+        self.census.skipped.update(map(id, found))
+        return bool(found)
+
     def _skip_slow(self) -> bool:
         """Remember the type of the object that took too long; return whether there was one."""
         found = False
@@ -203,7 +179,9 @@ class Examination:
         parts = [self._streams[name] for name in names]
         whole = parts[0]
         if len(names) > 1:
-            whole = self._pickled(min(names), {name: self._values[name] for name in names})
+            # Classes first: their instances may need a `__new__` of theirs.
+            ordered = sorted(names, key=lambda name: (not is_class(name), name))
+            whole = self._pickled(min(names), {name: self._values[name] for name in ordered})
             for part in parts:
                 whole.notes += [note for note in part.notes if note not in whole.notes]
         digests = {name: _digest(part) for name, part in zip(names, parts, strict=True)}
@@ -213,8 +191,10 @@ class Examination:
             anchors |= dict.fromkeys(head.anchors)
         stream_digest = hashlib.blake2b(whole.stream, digest_size=32).hexdigest()
         total = hashlib.blake2b(stream_digest.encode(), digest_size=16)
-        for piece in (*names, *(head.stream for head in heads.values()), *(one.digest for one in whole.buffers)):
-            total.update(piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece)
+        for name in names:
+            total.update(name.encode("utf-8", "surrogatepass"))
+        for piece in (*(head.stream for head in heads.values()), *(one.digest for one in whole.buffers)):
+            total.update(piece)
         row = Row(
             names=tuple(names),
             digest=total.hexdigest(),
@@ -226,6 +206,7 @@ class Examination:
             heads={uid: head.stream for uid, head in heads.items()},
             notes=tuple(whole.notes),
             opaque=whole.opaque,
+            outside=whole.outside,
         )
         return Fresh(row, whole.stream, whole.buffers, self._rows.get(names[0]))
 

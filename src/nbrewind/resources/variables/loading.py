@@ -6,13 +6,13 @@ import _thread
 import ctypes
 import io
 import pickle
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbrewind.errors import RewindError
 from nbrewind.model import Note
-from nbrewind.resources.variables.examination import Memory
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.census import seeds
 from nbrewind.resources.variables.graph.fence import TimeUp, time_limit
@@ -20,6 +20,7 @@ from nbrewind.resources.variables.graph.living import revived
 from nbrewind.resources.variables.graph.references import Lost
 from nbrewind.resources.variables.graph.slices import joined
 from nbrewind.resources.variables.graph.tolerant import tolerant_load
+from nbrewind.resources.variables.memory import Memory
 from nbrewind.resources.variables.reading import buffer_pieces, chunk_bytes, stream_of
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
 from nbrewind.store.shadow.repository import ShadowRepository
@@ -32,8 +33,11 @@ _LOCKS = frozenset({"_thread.lock", "_thread.RLock"})
 
 @dataclass(slots=True)
 class Loaded:
-    """What was built: *values* by name, *classes* by id (new ones), what live classes are to become,
-    and the states that *living* objects are to get."""
+    """What was built.
+
+    *values* by name, new *classes* by id, what live classes are to become (*patches*), and the states that *living*
+    objects are to get.
+    """
 
     values: dict[str, object] = field(default_factory=dict)
     classes: dict[str, type] = field(default_factory=dict)
@@ -62,8 +66,12 @@ class Loader:
         self._classes: dict[str, type] = {}
         self._revived: dict[str, object] = {}
         self._queue: list[Row] = []
+        self._bodies: list[Row] = []
+        self._bases = 0
+        self._done: set[tuple[str, ...]] = set()
         self._row: Row | None = None
         self._lost: list[str] = []
+        self._kept: list[str] = []
         self.loaded = Loaded()
 
     def load(self, rows: Iterable[Row]) -> Loaded:
@@ -74,40 +82,45 @@ class Loader:
         Raises:
             StoreError: Something cannot be read.
         """
-        states: dict[str, dict[str, Any]] = {}
-        done: set[tuple[str, ...]] = set()
+        end = time.monotonic() + _LIMIT
         self._queue = list(rows)
         try:
-            with time_limit(_LIMIT), rebuild.use(self):
+            with time_limit(lambda: time.monotonic() > end), rebuild.use(self):
                 while self._queue:
-                    row = self._queue.pop()
-                    if row.names not in done:
-                        done.add(row.names)
-                        self._build(row, states)
-                self._settle_classes(states)
+                    self._build(self._queue.pop())
         except TimeUp:
             for row in [*self._queue, *([self._row] if self._row is not None else [])]:
                 self.loaded.failed.update(dict.fromkeys(row.names, "loading it takes too long"))
         return self.loaded
 
-    def _build(self, row: Row, states: dict[str, dict[str, Any]]) -> None:
-        self._row, self._lost = row, []
-        for uid in row.heads:
-            self.anchor(uid)
-        self._row = row
+    def _build(self, row: Row) -> None:
+        """Build one component, unless it is built already; comes back here for a class that its objects need."""
+        if row.names in self._done:
+            return
+        self._done.add(row.names)
+        outer = self._row, self._lost, self._kept
+        try:
+            self._row, self._lost, self._kept = row, [], []
+            for uid in row.heads:
+                self.anchor(uid)
+            self._read(row)
+        finally:
+            self._row, self._lost, self._kept = outer
+
+    def _read(self, row: Row) -> None:
         if row.sliced:
             parts = [self._buffer_bytes(row, number) for number in range(len(row.buffers))]
             self.loaded.values[row.names[0]] = joined(row.sliced, parts)
             return
         stream = stream_of(self._repository, row)
         try:
-            value = self._unpickled(stream)
+            value = self._unpickled(stream, self._outside(row))
         except (TimeUp, RewindError):
             raise
-        except BaseException as error:  # noqa: BLE001 - it is the user's or a library's code
+        except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            value, reasons = tolerant_load(stream, seeds(self._namespace))
+            value, reasons = tolerant_load(stream, seeds(self._namespace), self._outside(row))
             for name in row.names:
                 self.loaded.notes += [Note(name, reason) for reason in reasons]
         values = value if len(row.names) > 1 else {row.names[0]: value}
@@ -115,26 +128,21 @@ class Loader:
             if isinstance(values, Lost) or isinstance(values.get(name), Lost):
                 lost = values if isinstance(values, Lost) else values[name]
                 self.loaded.failed[name] = f"lost: {lost.kind}"
-            elif is_class(name):
-                states[name.removeprefix(CLASS)] = values[name]
-            else:
+            elif not is_class(name):
                 self.loaded.values[name] = values[name]
         for name in row.names:
             if name not in self.loaded.failed and not is_class(name):
                 self.loaded.notes += [Note(name, f"lost: {kind}") for kind in dict.fromkeys(self._lost)]
+                self.loaded.notes += [Note(name, f"the same object, as it is now: {kind}") for kind in set(self._kept)]
+                self.loaded.notes += [Note(name, note) for note in row.notes]
 
-    def _unpickled(self, stream: bytes) -> Any:
-        unpickler = pickle.Unpickler(io.BytesIO(stream))
-        unpickler.memo = dict(enumerate(seeds(self._namespace)))  # type: ignore[attr-defined]  # not in the stubs
+    def _outside(self, row: Row) -> list[bytearray]:
+        return [bytearray(self._buffer_bytes(row, number)) for number in row.outside]
+
+    def _unpickled(self, stream: bytes, outside: Iterable[bytearray] = ()) -> Any:
+        unpickler: Any = pickle.Unpickler(io.BytesIO(stream), buffers=outside)
+        unpickler.memo = dict(enumerate(seeds(self._namespace)))
         return unpickler.load()
-
-    def _settle_classes(self, states: dict[str, dict[str, Any]]) -> None:
-        for uid, state in states.items():
-            cls = self._classes[uid]
-            if uid in self.loaded.classes:
-                rebuild.set_class(cls, state)
-            else:
-                self.loaded.patches.append((cls, state))
 
     # -- what `rebuild` asks for ----------------------------------------------------------------------------------
 
@@ -143,6 +151,7 @@ class Loader:
         live = self._memory.references.live(token, self._held)
         live = live if live is not None else self._revived.get(token)
         if live is not None:
+            self._kept.append(kind)
             return live
         if kind in _LOCKS:
             lock = self._revived[token] = _thread.allocate_lock() if kind == "_thread.lock" else _thread.RLock()
@@ -174,10 +183,25 @@ class Loader:
         row = self._rows.get(CLASS + uid)
         if row is None or uid not in row.heads:
             raise LookupError("its class is not stored")
-        head = self._unpickled(row.heads[uid])
-        made = self._classes[uid] = self.loaded.classes[uid] = rebuild.class_skeleton(head)
-        self._queue.append(row)
+        # A base needs no more than to be there: what it holds, perhaps this very class, comes when all bases are.
+        self._bases += 1
+        try:
+            made = rebuild.class_skeleton(self._unpickled(row.heads[uid]))
+        finally:
+            self._bases -= 1
+        self._classes[uid] = self.loaded.classes[uid] = made
+        self._bodies.append(row)
+        while self._bodies and not self._bases:
+            self._build(self._bodies.pop(0))
         return made
+
+    def class_body(self, uid: str, state: dict[str, Any]) -> None:
+        """Give a new class its attributes; note what a live one is to become."""
+        cls = self.anchor(uid)
+        if uid in self.loaded.classes:
+            rebuild.set_class(cls, state)
+        else:
+            self.loaded.patches.append((cls, state))
 
     def fill(self, number: int, address: int, size: int) -> None:
         """Write the bytes of a buffer of the row that is being built to *address*."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from nbrewind.resources.variables.graph.classes import FIXED
+from nbrewind.resources.variables.graph.slices import SLICE
 
 __all__ = ["Steps"]
 
@@ -45,16 +47,17 @@ class Steps:
         wanted = {name: value for name, value in state.items() if name != "\0members"}
         now = {name: value for name, value in present.items() if name != "\0members"}
         for name in now.keys() - wanted.keys():
-            self._undo.append(lambda name=name, value=now[name]: type.__setattr__(cls, name, value))
+            self._undo.append(partial(type.__setattr__, cls, name, now[name]))
             type.__delattr__(cls, name)
         for name, value in wanted.items():
             if name in now:
-                self._undo.append(lambda name=name, value=now[name]: type.__setattr__(cls, name, value))
+                self._undo.append(partial(type.__setattr__, cls, name, now[name]))
             else:
-                self._undo.append(lambda name=name: type.__delattr__(cls, name))
+                self._undo.append(partial(type.__delattr__, cls, name))
             type.__setattr__(cls, name, value)
         for name, attributes in members.items():
-            self._patch_member(vars(cls.__members__[name]), attributes)  # type: ignore[attr-defined]  # an enumeration
+            member: Any = cls.__members__[name]  # type: ignore[attr-defined]  # an enumeration
+            self._patch_member(member.__dict__, attributes)
 
     def _patch_member(self, space: dict[str, Any], attributes: Mapping[str, Any]) -> None:
         before = dict(space)
@@ -77,6 +80,18 @@ class Steps:
 
         self._undo.append(undo)
         ctypes.memmove(address, data, len(data))
+
+    def patch_slice(self, target: list[Any], start: int, elements: list[Any]) -> None:
+        """Put *elements* in the place of as many of a list, or of all that follow."""
+        end = min(start + SLICE, len(target))
+        before = target[start:end]
+        after = start + len(elements)
+
+        def undo() -> None:
+            target[start:after] = before
+
+        self._undo.append(undo)
+        target[start:end] = elements
 
     def undo(self) -> None:
         """Put everything back; twice is fine."""

@@ -25,7 +25,10 @@ class StatePort(Protocol):
         """Return each provider's present state, encoded; equal bytes mean that nothing changed."""
 
     def restore(self, states: Mapping[str, bytes]) -> Callable[[], None]:
-        """Make *states* stand, as one step of `apply`; return what puts back the state before. Unknown names are skipped."""
+        """Make *states* stand, as one step of `apply`; return what puts back the state before.
+
+        Unknown names are skipped.
+        """
 
 
 class Sealer(Protocol):

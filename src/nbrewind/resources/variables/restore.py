@@ -22,19 +22,22 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from nbrewind.errors import RefusalReason, RewindRefused, StoreError
 from nbrewind.model import Change, Note, ObjectId, RewindPlan, VariableChange
 from nbrewind.resources import RewindContext
-from nbrewind.resources.variables.examination import Examined
 from nbrewind.resources.variables.graph.classes import class_state
 from nbrewind.resources.variables.graph.living import settle
 from nbrewind.resources.variables.guard import Guard
+from nbrewind.resources.variables.inplace import Patch, patch_for
 from nbrewind.resources.variables.loading import Loaded, Loader
+from nbrewind.resources.variables.memory import Examined
 from nbrewind.resources.variables.patching import Steps
 from nbrewind.resources.variables.reading import StoredVariables, read_variables
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
+from nbrewind.resources.variables.running import running
 from nbrewind.resources.variables.tracker import Known, VariableTracker, changes_between
 from nbrewind.store.shadow.repository import ShadowRepository
 
@@ -69,6 +72,7 @@ class VariablesResource:
         self._rename = dict(rename or {})
         self._steps = Steps()
         self._loaded = Loaded()
+        self._patches: list[Patch] = []
         self._gone: set[str] = set()
         self._stored: StoredVariables | None = None
         self._current: Mapping[str, Row] = {}
@@ -88,10 +92,10 @@ class VariablesResource:
         """
         tracker = self._tracker
         with tracker.memory.references.watching():
-            examined = tracker.examine(None)
+            examined = tracker.examine(None, keep=True)
             held = tracker.memory.references.hold()
-        tracker.store(examined, context.archive.writer)
-        self._current = examined.rows
+        # The archive: an undo of what nobody else has kept.
+        self._current = tracker.store(examined, context.archive.writer).known.rows
         try:
             self._stored = read_variables(self._repository, self._target, tracker.sealer)
             self._build(self._stored, examined, held)
@@ -108,13 +112,19 @@ class VariablesResource:
         rows = {stored.rows[name].names: stored.rows[name] for name in wanted if self._differs(stored, name)}
         if self._names is None:
             rows |= {row.names: row for name, row in stored.rows.items() if is_class(name) and self._live(stored, name)}
+        for names, row in list(rows.items()) if self._names is None else ():
+            patch = self._patch(self._tracker.memory.recall(row), examined)
+            if patch is not None:
+                self._patches.append(patch)
+                wanted.difference_update(rows.pop(names).names)
         loader = Loader(self._repository, stored.rows, self._tracker.memory, namespace, held)
         self._loaded = loader.load(rows.values())
-        bound = {self._rename.get(name, name): self._loaded.values[name] for name in wanted & self._loaded.values.keys()}
-        self._loaded.values = bound
+        built = self._loaded.values
+        self._loaded.values = {self._rename.get(name, name): built[name] for name in wanted & built.keys()}
         if self._names is None:
             self._gone = {name for name in examined.bindings if name not in stored.rows}
-            self._gone |= {name for name in self._loaded.failed if name in examined.bindings and self._other(stored, name)}
+            lost = self._loaded.failed.keys() & examined.bindings.keys()
+            self._gone |= {name for name in lost if self._other(stored, name)}
         self._notes += self._loaded.notes
         self._notes += [Note(name, reason) for name, reason in self._loaded.failed.items() if not is_class(name)]
         self.variable_changes = tuple(
@@ -122,6 +132,11 @@ class VariablesResource:
             for change in changes_between(self._current, stored.rows)
             if self._names is None or change.name in self._names
         )
+
+    def _patch(self, row: Row, examined: Examined) -> Patch | None:
+        name = row.names[0]
+        now = self._current.get(name)
+        return patch_for(self._repository, now, examined.live.get(name), row, self._tracker.namespace.get(name))
 
     def _differs(self, stored: StoredVariables, name: str) -> bool:
         row, now = stored.rows[name], self._current.get(name)
@@ -132,9 +147,9 @@ class VariablesResource:
         return self._differs(stored, name) and self._tracker.memory.classes.live(name.removeprefix(CLASS)) is not None
 
     def _other(self, stored: StoredVariables, name: str) -> bool:
-        """Return whether *name* holds something else now than the object that is lost."""
+        """Return whether *name* holds something else now than what cannot be built."""
         now = self._current.get(name)
-        return now is None or not (now.tokens.keys() & stored.rows[name].tokens.keys())
+        return now is None or now.states[name].digest != stored.rows[name].states[name].digest
 
     def intent(self) -> str:
         """Return nothing: memory needs no recovery."""
@@ -154,9 +169,14 @@ class VariablesResource:
         discarded = [namespace[name] for name in (*values, *self._gone) if name in namespace]
         for cls, state in self._loaded.patches if self._names is None else ():
             self._steps.patch_class(cls, state, class_state(cls))
+        for patch in self._patches:
+            patch.apply(self._steps)
         for value, kind, state in self._loaded.living:
             self._settle(value, kind, state)
         _disarm(discarded, self._steps)
+        self._notes += running(
+            {name: namespace[name] for name in (*values, *self._gone) if name in namespace}, namespace
+        )
         self._steps.bind(namespace, values, self._gone)
         states = self._tracker.states
         if states is not None and self._stored is not None and self._names is None:
@@ -198,12 +218,13 @@ class VariablesResource:
         return tuple(self._notes)
 
     def _kept_row(self, name: str, row: Row) -> Row:
-        now = self._tracker.known.rows.get(name)
-        return now if now is not None and now.digest == row.digest and now.names == row.names else row
+        now = self._current.get(name)
+        same = now is not None and now.digest == row.digest and now.names == row.names
+        return now if same and now is not None else self._tracker.memory.recall(row)
 
     def close(self) -> None:
         """Let go of what was built."""
-        self._loaded = Loaded()
+        self._loaded, self._patches = Loaded(), []
 
 
 def _disarm(values: list[Any], steps: Steps) -> None:
@@ -214,11 +235,9 @@ def _disarm(values: list[Any], steps: Steps) -> None:
         finalizer: weakref.finalize[Any, Any] = value._finalizer  # type: ignore[attr-defined]  # not in the stubs
         parts = finalizer.detach()
         if parts is not None:
-            steps.add(lambda value=value, parts=parts: _arm(value, parts))
+            steps.add(partial(_arm, value, parts))
 
 
 def _arm(value: Any, parts: tuple[Any, ...]) -> None:
     target, act, arguments, keywords = parts
     value._finalizer = weakref.finalize(target, act, *arguments, **(keywords or {}))
-
-

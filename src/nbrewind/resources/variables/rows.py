@@ -49,7 +49,8 @@ class Row:
 
     *sliced*: the variable is one plain container, stored in slices. *tokens*: objects kept by reference, with their
     types; *anchors*: classes that the stream names; *heads*: of the classes that the component holds. *opaque*: some
-    object may hold what its stream does not tell, so that memory is never patched under it.
+    object may hold what its stream does not tell, so that memory is never patched under it. *outside*: the buffers that
+    pickle itself asks for, in that order.
     """
 
     names: tuple[str, ...]
@@ -65,6 +66,7 @@ class Row:
     heads: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     opaque: bool = False
+    outside: tuple[int, ...] = ()
 
     def to_text(self) -> str:
         """Return the row as one line of JSON."""
@@ -86,6 +88,7 @@ class Row:
             "e": {uid: base64.b85encode(head).decode("ascii") for uid, head in self.heads.items()},
             "o": self.notes,
             "p": self.opaque,
+            "q": self.outside,
         }
         record |= {key: value for key, value in optional.items() if value}
         return json.dumps(record, separators=(",", ":"))
@@ -118,6 +121,7 @@ def row_from_text(text: str | bytes) -> Row:
             heads={uid: base64.b85decode(head) for uid, head in record.get("e", {}).items()},
             notes=tuple(record.get("o", ())),
             opaque=record.get("p", False),
+            outside=tuple(record.get("q", ())),
         )
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise DamagedObject(f"A row of the variables cannot be read ({error}).") from error

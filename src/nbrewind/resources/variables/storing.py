@@ -154,7 +154,7 @@ class _Storing:
             self._known = dict(self._held())
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._writer.blob(_encoded(buffer.verified_chunk(number, key)))
+            known = self._known[key] = self._writer.packed(_encoded(buffer.verified_chunk(number, key)))
         return known
 
     def _pieces(self, oids: Sequence[ObjectId], old: BufferAt | None = None) -> tuple[Pieces, tuple[ObjectId, ...]]:

@@ -2,7 +2,7 @@
 
 How to call it, for one turn:
 
-1. On the kernel's main thread, with no cell running: `examined = tracker.examine(reached, budget=..., max_size=...)`.
+1. On the kernel's main thread, with no cell running: `examined = tracker.examine(reached)`.
    *reached* are the names that the cell can have changed (`names.reach`), None for all. Arrays that are examined
    are hashed, not copied, so no cell may run until 2. is through.
 2. On the worker, into the turn's pack: `snapshot = tracker.store(examined, writer)`. `snapshot.address` goes into
@@ -12,7 +12,8 @@ How to call it, for one turn:
    is adopted, and the next `examine` finds the same again.
 
 `examine(None, late=True)` is the full comparison, in idle time and before a rewind; its changes are marked uncertain.
-`load(address)` takes over a checkpoint after a rewind (`restore`) or an attach.
+After an attach nothing needs to be loaded: the first capture of the new kernel stores what it holds, and `recover` is a
+rewind to the old kernel's last address.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nbrewind.model import Note, ObjectId, VariableChange, VariableState
-from nbrewind.resources.variables.examination import Examination, Examined, Memory
+from nbrewind.resources.variables.examination import Examination
+from nbrewind.resources.variables.memory import Examined, Memory
 from nbrewind.resources.variables.ports import KernelPort, Sealer, StatePort
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
 from nbrewind.resources.variables.storing import Fresh, Shelves, store_rows
@@ -54,11 +56,22 @@ class VariablesSnapshot:
 class VariableTracker:
     """Knows what the last checkpoint holds of the namespace. Holds no object of the user's between two calls.
 
-    Invariant: it believes only what `adopt` and `load` were given.
+    *budget*: seconds of one `examine`; *max_size*: bytes of one variable, a larger one goes by reference.
+    Invariant: it believes only what `adopt` and `VariablesResource.finish` gave it.
     """
 
-    def __init__(self, port: KernelPort, *, states: StatePort | None = None, sealer: Sealer | None = None) -> None:
+    def __init__(
+        self,
+        port: KernelPort,
+        *,
+        states: StatePort | None = None,
+        sealer: Sealer | None = None,
+        budget: float = 5.0,
+        max_size: int = 1 << 30,
+    ) -> None:
         self._port = port
+        self._budget = budget
+        self._max_size = max_size
         self.states = states
         self.sealer = sealer
         self.memory = Memory()
@@ -77,25 +90,29 @@ class VariableTracker:
     def bindings(self) -> dict[str, int]:
         """Return the address of what each of the user's names is bound to now."""
         hidden = self._port.hidden()
-        return {
-            name: id(value) for name, value in self.namespace.items() if name not in hidden and type(name) is str
-        }
+        return {name: id(value) for name, value in self.namespace.items() if name not in hidden and type(name) is str}
 
     def examine(
-        self, reached: frozenset[str] | None, *, budget: float = 5.0, max_size: int = 1 << 30, late: bool = False
+        self,
+        reached: frozenset[str] | None,
+        *,
+        budget: float | None = None,
+        late: bool = False,
+        keep: bool = False,
     ) -> Examined:
         """Look at what may have changed; main thread only. Never raises for anything that a variable does.
 
         Args:
             reached: Names that the cell can have changed beside rebinding; None for all.
-            budget: Seconds; what is not looked at by then is named, and looked at next time.
-            max_size: Bytes of one variable; a larger one is kept by reference.
+            budget: Seconds, if not those of the tracker; what is not looked at by then is named, and goes by reference.
             late: The changes are not known to be those of the last cell.
+            keep: Hold on to everything looked at (`Examined.live`), for a rewind that follows at once.
         """
         namespace, known = self.namespace, self.known
         bindings = self.bindings()
         wanted = self._wanted(bindings, reached)
-        examination = Examination(namespace, bindings, known.rows, self.memory, budget=budget, max_size=max_size)
+        seconds = self._budget if budget is None else budget
+        examination = Examination(namespace, bindings, known.rows, self.memory, budget=seconds, max_size=self._max_size)
         fresh = examination.run(sorted(wanted))
         rows = self._rows_after(bindings, fresh, examination.late)
         process = self.states.capture() if self.states is not None else {}
@@ -103,7 +120,8 @@ class VariableTracker:
         gone = {row.names: row for name, row in known.rows.items() if rows.get(name) is not row}
         changed = [one for one in fresh if rows.get(one.row.names[0]) is one.row]
         stale = frozenset(examination.late)
-        return Examined(bindings, changed, list(gone.values()), rows, stale, process, tuple(notes), late)
+        live = {one.row.names[0]: one for one in fresh} if keep else {}
+        return Examined(bindings, changed, list(gone.values()), rows, stale, process, tuple(notes), late, live)
 
     def _wanted(self, bindings: Mapping[str, int], reached: frozenset[str] | None) -> set[str]:
         known = self.known
@@ -168,6 +186,9 @@ class VariableTracker:
         self.known = snapshot.known
         tokens = {token for row in self.known.rows.values() if row.tokens for token in row.tokens}
         self.memory.references.keep_only(tokens)
+        if snapshot.known is not snapshot.base:
+            changed = {row.digest: row for row in self.known.rows.values() if row.buffers}
+            self.memory.remember(changed.values())
 
     def _held(self) -> dict[bytes, ObjectId]:
         return {
@@ -176,17 +197,6 @@ class VariableTracker:
             for buffer in row.buffers
             for key, oid in zip(buffer.hashes, buffer.oids, strict=True)
         }
-
-    def capture(
-        self,
-        writer: PackWriter,
-        *,
-        reached: frozenset[str] | None = None,
-        budget: float = 5.0,
-        max_size: int = 1 << 30,
-    ) -> VariablesSnapshot:
-        """Examine and store in one go, for callers without a worker."""
-        return self.store(self.examine(reached, budget=budget, max_size=max_size), writer)
 
     def forget_bindings(self, names: Iterable[str]) -> None:
         """Look at *names* in the next capture whatever is reached."""
@@ -225,8 +235,6 @@ def _shown(rows: Mapping[str, Row], name: str) -> VariableState | None:
         return None
     state = row.states[name]
     if row.anchors and state.type in ("type", "abc.ABCMeta", "enum.EnumType", "enum.EnumMeta"):
-        inner = "".join(
-            rows[CLASS + uid].states[CLASS + uid].digest for uid in row.anchors if CLASS + uid in rows
-        )
+        inner = "".join(rows[CLASS + uid].states[CLASS + uid].digest for uid in row.anchors if CLASS + uid in rows)
         return replace(state, digest=state.digest + inner)
     return state

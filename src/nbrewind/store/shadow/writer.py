@@ -112,6 +112,10 @@ class PackWriter:
         packed, squeeze = coding.packed_text(data)
         return self._put(BLOB, packed, compressed if squeeze else stored)
 
+    def packed(self, data: bytes) -> ObjectId:
+        """Store *data*, which no compression makes smaller, as it is."""
+        return self._put(BLOB, data, stored)
+
     def tree(self, entries: Iterable[tuple[int, bytes, ObjectId]]) -> ObjectId:
         """Store a tree of rows like `TreeEntry`.
 

@@ -22,6 +22,7 @@ class Notebook:
     def __init__(self, folder: Path, **keywords: Any) -> None:
         self.ns: dict[str, object] = {"__name__": "__main__", "__builtins__": builtins}
         self.fixed = frozenset(self.ns)
+        folder.mkdir(exist_ok=True)
         self.repository = ShadowRepository.open(str(folder / "shadow"))
         self.tracker = VariableTracker(self, **keywords)
         self.guard = Guard()

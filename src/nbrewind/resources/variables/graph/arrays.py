@@ -5,16 +5,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nbrewind.resources.variables.graph import rebuild
+from nbrewind.resources.variables.graph.reducing import Reducing
 
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
-
-__all__ = ["SMALL", "make_array", "make_foreign", "make_memmap", "make_small", "make_view", "reduce_array", "reduce_memmap"]
+__all__ = [
+    "SMALL",
+    "make_array",
+    "make_foreign",
+    "make_memmap",
+    "make_small",
+    "make_view",
+    "reduce_array",
+    "reduce_memmap",
+]
 
 SMALL = 2048
 
@@ -22,12 +29,14 @@ SMALL = 2048
 def reduce_array(pickler: Reducing, array: np.ndarray[Any, Any]) -> Any:
     """Reduce an array to a buffer if it owns its memory, else to a view of who does."""
     root = _root(array)
+    order: Any
     if root is not array:
         return _reduce_view(pickler, array, root)
     if array.dtype.hasobject:
         return array.__reduce_ex__(5)
     flags = array.flags
-    if array.base is not None and not isinstance(array.base, np.ndarray):
+    base: Any = array.base
+    if base is not None and not isinstance(base, np.ndarray):
         foreign = _foreign(array)
         if foreign is not None:
             return foreign
@@ -54,10 +63,11 @@ def reduce_memmap(pickler: Reducing, array: Any) -> Any:
 
 
 def _root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    root = array
+    root: Any = array
     while type(root.base) in (np.ndarray, np.memmap):
-        root = root.base  # type: ignore[assignment]  # just looked at
-    return root
+        root = root.base
+    found: np.ndarray[Any, Any] = root
+    return found
 
 
 def _reduce_view(pickler: Reducing, array: np.ndarray[Any, Any], root: np.ndarray[Any, Any]) -> Any:
@@ -80,7 +90,14 @@ def _foreign(array: np.ndarray[Any, Any]) -> Any:
     if type(base) not in (bytes, bytearray) and type(base).__module__ != "array":
         return None
     start = np.frombuffer(base, np.uint8).ctypes.data if len(base) else 0
-    return make_foreign, (base, array.ctypes.data - start, array.dtype, array.shape, array.strides, array.flags.writeable)
+    return make_foreign, (
+        base,
+        array.ctypes.data - start,
+        array.dtype,
+        array.shape,
+        array.strides,
+        array.flags.writeable,
+    )
 
 
 def _sealed(array: np.ndarray[Any, Any], writeable: bool) -> np.ndarray[Any, Any]:
@@ -118,9 +135,7 @@ def make_view(
     return _sealed(np.ndarray(shape, dtype, base, offset, strides), writeable)
 
 
-def make_foreign(
-    base: Any, offset: int, dtype: Any, shape: Any, strides: Any, writeable: bool
-) -> np.ndarray[Any, Any]:
+def make_foreign(base: Any, offset: int, dtype: Any, shape: Any, strides: Any, writeable: bool) -> np.ndarray[Any, Any]:
     """Return an array over the memory of *base*."""
     return _sealed(np.ndarray(shape, dtype, base, offset, strides), writeable)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +14,8 @@ from nbrewind.resources.variables.graph.classes import ClassRegistry
 from nbrewind.resources.variables.graph.references import References
 
 __all__ = ["Census", "seeds"]
+
+_ONE_OBJECT = 1.0
 
 
 def seeds(namespace: dict[str, object]) -> tuple[object, ...]:
@@ -36,6 +38,7 @@ class Census:
         *,
         deadline: float,
         max_size: int,
+        is_slow: Callable[[type], bool] = lambda kind: False,
     ) -> None:
         self.namespace = namespace
         self.references = references
@@ -43,6 +46,7 @@ class Census:
         self.buffers = buffers
         self.deadline = deadline
         self.max_size = max_size
+        self.is_slow = is_slow
         self.memo = {id(one): (place, one) for place, one in enumerate(seeds(namespace))}
         self.unlinked: set[int] = set(self.memo)
         self.skipped: set[int] = set()
@@ -50,6 +54,7 @@ class Census:
         self._landmarks: dict[type, dict[int, tuple[str, str]]] = {}
         self.pending: dict[str, type] = {}
         self.held: list[object] = []
+        self.pickler: Any = None
         # Objects of ours that stand for memory which several objects of the user's share.
         self.stand_ins: dict[tuple[object, ...], Any] = {}
 
@@ -57,6 +62,17 @@ class Census:
     def seconds_left(self) -> float:
         """Time until the deadline."""
         return self.deadline - time.monotonic()
+
+    def overdue(self) -> bool:
+        """Return whether the time is over, or one object takes all of it."""
+        now = time.monotonic()
+        pickler = self.pickler
+        slow = pickler is not None and pickler.current is not None and now - pickler.since > _ONE_OBJECT
+        return slow or now > self.deadline
+
+    def uid(self, cls: type) -> str:
+        """Return the id of a class made in the notebook."""
+        return self.classes.uid(cls)
 
     def landmark(self, value: object) -> tuple[str, str] | None:
         """Return module and name of *value* if it is a module's own object (`random._inst`, `os.environ`)."""

@@ -1,4 +1,4 @@
-"""Classes made in the notebook: each under an id of ours, so that instances name it and a rewind patches it in place."""
+"""Classes made in the notebook: each under an id of ours, which instances name, and patched in place by a rewind."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import enum
 import secrets
 import weakref
 from abc import ABCMeta
+from collections.abc import Mapping
 from types import GetSetDescriptorType, MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.calls import importable
-
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
+from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = ["FIXED", "ClassRegistry", "class_head", "class_state", "reduce_class"]
 
@@ -77,7 +76,7 @@ def reduce_class(pickler: Reducing, cls: type) -> Any:
     if not _creatable(type(cls)):
         return pickler.by_reference(cls)
     census = pickler.census
-    uid = census.classes.uid(cls)
+    uid = census.uid(cls)
     census.pending.setdefault(uid, cls)
     census.unlinked.add(id(cls))
     pickler.anchors[uid] = None
@@ -102,7 +101,8 @@ def class_head(cls: type) -> tuple[object, ...]:
         slots = (slots,)
     members = None
     if isinstance(cls, enum.EnumMeta):
-        members = {name: member._value_ for name, member in cls.__members__.items()}
+        named: Mapping[str, Any] = cls.__members__
+        members = {name: member._value_ for name, member in named.items()}
     return (
         type(cls),
         cls.__name__,
@@ -118,7 +118,7 @@ def class_state(cls: type) -> dict[str, object]:
     """Return what can change about a class: its attributes, without what Python makes by itself."""
     attributes = type.__dict__["__dict__"].__get__(cls)
     is_enum = isinstance(cls, enum.EnumMeta)
-    members = cls.__members__ if is_enum else {}
+    members: Mapping[str, Any] = cls.__members__ if isinstance(cls, enum.EnumMeta) else {}
     state: dict[str, object] = {}
     for name, value in attributes.items():
         if name in _NOT_STATE or (is_enum and (name in _NOT_ENUM_STATE or name in members)):

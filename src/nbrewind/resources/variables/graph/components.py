@@ -44,7 +44,9 @@ def _is_loose(value: object) -> bool:
     if (module, kind.__qualname__) in _LOOSE_NAMES:
         return True
     # numpy's types of elements and its scalars: `dtype('float64')` is one object for the whole process.
-    if isinstance(module, str) and module.startswith("pyarrow"):
+    if isinstance(module, str) and (module.startswith("pyarrow") or kind.__name__ == "cython_function_or_method"):
+        return True
+    if module == "pandas" and kind.__name__.endswith("Dtype"):
         return True
     return module in ("numpy", "numpy.dtypes") and kind.__name__ not in ("ndarray", "memmap", "record", "void")
 

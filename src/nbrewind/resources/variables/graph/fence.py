@@ -11,7 +11,7 @@ import ctypes
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
@@ -20,7 +20,7 @@ __all__ = ["TimeUp", "time_limit"]
 
 _MONOTONIC = 1
 _THREAD_ID = 4
-_AGAIN = 0.05
+_TICK = 0.25
 
 
 class TimeUp(BaseException):
@@ -47,11 +47,11 @@ class _Interval(ctypes.Structure):
 
 
 class _Timer:
-    """One timer of this process. *active* says whether its signal means anything now."""
+    """One timer of this process. *overdue* says whether its signal means anything now."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self.active = False
+        self.overdue: Callable[[], bool] | None = None
         self._library = ctypes.CDLL(None, use_errno=True)
         number = self._free_signal()
         # Installed for good: a signal that comes late must find a handler, since its default would end the process.
@@ -69,13 +69,13 @@ class _Timer:
         raise OSError("no signal is free")
 
     def _expired(self, number: int, frame: FrameType | None) -> None:
-        if self.active:
+        if self.overdue is not None and self.overdue():
             raise TimeUp
 
-    def set(self, seconds: float) -> None:
-        whole = int(seconds)
-        again = int(_AGAIN * 1e9) if seconds else 0
-        value = _Interval(0, again, whole, int((seconds - whole) * 1e9))
+    def tick(self, seconds: float) -> None:
+        """Send the signal every *seconds*; never again with 0."""
+        part = int(seconds * 1e9)
+        value = _Interval(0, part, 0, part)
         self._library.timer_settime(self._timer, 0, ctypes.byref(value), None)
 
 
@@ -99,20 +99,23 @@ def _timer() -> _Timer | None:
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeUp` in the block once *seconds* are over. Not nested; a limit inside a limit does nothing."""
+def time_limit(overdue: Callable[[], bool]) -> Iterator[None]:
+    """Raise `TimeUp` in the block soon after *overdue* begins to return True, again and again until the block ends.
+
+    Not nested: a limit inside a limit does nothing.
+    """
     timer = _timer() if threading.current_thread() is threading.main_thread() else None
-    if timer is None or timer.active:
+    if timer is None or timer.overdue is not None:
         yield
         return
-    timer.active = True
+    timer.overdue = overdue
     try:
-        timer.set(max(seconds, 0.001))
+        timer.tick(_TICK)
         yield
     finally:
         # One may still be on its way at any of these lines.
         for _ in range(3):
             with suppress(TimeUp):
-                timer.active = False
-                timer.set(0)
+                timer.overdue = None
+                timer.tick(0)
                 break

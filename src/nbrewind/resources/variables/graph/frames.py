@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from nbrewind.resources.variables.graph import arrays
 from nbrewind.resources.variables.graph.calls import Call
-
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
+from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = [
     "make_block",
@@ -21,6 +20,7 @@ __all__ = [
     "make_objects",
     "make_refs",
     "reduce_block",
+    "reduce_frame",
     "reduce_index",
     "reduce_manager",
     "reduce_refs",
@@ -35,6 +35,16 @@ def reduce_refs(pickler: Reducing, refs: Any) -> Any:
 def reduce_block(pickler: Reducing, block: Any) -> Any:
     """Reduce a block with its list of sharers: else a copy-on-write view would be written through."""
     return make_block, (type(block), block.values, block.mgr_locs.indexer, block.ndim, block.refs)
+
+
+def reduce_frame(pickler: Reducing, frame: Any) -> Any:
+    """Reduce a frame or series as it does itself, but for a list of its class, which would tie all frames together."""
+    reduced = frame.__reduce_ex__(5)
+    state = reduced[2] if len(reduced) > 2 else None
+    if type(state) is dict and state.get("_metadata") is type(frame)._metadata:
+        state = {key: one for key, one in state.items() if key != "_metadata"}
+        return *reduced[:2], state, *reduced[3:]
+    return reduced
 
 
 def reduce_manager(pickler: Reducing, manager: Any) -> Any:
@@ -64,16 +74,16 @@ def _own(pickler: Reducing, array: np.ndarray[Any, Any]) -> object:
 
 def make_refs() -> Any:
     """Return a list of sharers with nobody in it."""
-    from pandas._libs.internals import BlockValuesRefs
-
-    return BlockValuesRefs()
+    return _internals().BlockValuesRefs()
 
 
 def make_block(cls: Any, values: Any, places: Any, ndim: int, refs: Any) -> Any:
     """Return a block, entered in *refs*."""
-    from pandas._libs.internals import BlockPlacement
+    return cls(values, placement=_internals().BlockPlacement(places), ndim=ndim, refs=refs)
 
-    return cls(values, placement=BlockPlacement(places), ndim=ndim, refs=refs)
+
+def _internals() -> Any:
+    return import_module("pandas._libs.internals")
 
 
 def make_manager(cls: Any, blocks: Any, axes: Any) -> Any:

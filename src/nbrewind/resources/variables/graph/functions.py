@@ -7,13 +7,11 @@ import sys
 import weakref
 from sys import getrefcount
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.calls import Call, importable
-
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
+from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = ["reduce_cell", "reduce_code", "reduce_function"]
 
@@ -23,7 +21,7 @@ _codes: dict[int, tuple[weakref.ref[CodeType], bytes]] = {}
 
 
 def code_bytes(code: CodeType) -> bytes:
-    """Return *code* marshalled, always to the same bytes: version 2 marks no references, whose flags follow refcounts."""
+    """Return *code* marshalled, always to the same bytes: version 2 has no marks that follow reference counts."""
     known = _codes.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]

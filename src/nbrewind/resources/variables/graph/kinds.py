@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import gc
 import importlib
@@ -12,105 +11,19 @@ import types
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.calls import Call, importable
 from nbrewind.resources.variables.graph.classes import reduce_class
-from nbrewind.resources.variables.graph.fence import TimeUp
 from nbrewind.resources.variables.graph.functions import reduce_cell, reduce_code, reduce_function
 from nbrewind.resources.variables.graph.living import reduce_database, reduce_file, reduce_widget
-
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
+from nbrewind.resources.variables.graph.objects import reduce_counter, reduce_instance, reduce_plain
+from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = ["Reducer", "reducer_of"]
 
 Reducer = Callable[["Reducing", Any], Any]
-_PROTOCOL = 5
-
-
-class _Probe:
-    pass
-
-
-def _alone(value: object) -> int:
-    space = value.__dict__
-    return getrefcount(space)
-
-
-_ALONE = _alone(_Probe())
-
-
-def reduce_plain(pickler: Reducing, value: object) -> Any:
-    """Leave an instance of classes that are all written in Python to C pickle: nothing of theirs interferes."""
-    if pickler.census.skipped and id(value) in pickler.census.skipped:
-        return pickler.by_reference(value)
-    space = getattr(value, "__dict__", None)
-    # The instance, this name and the call: with one more, somebody else holds its dictionary too (`vars(x)`, the Borg
-    # pattern), and must hold the same one again.
-    if space is None or getrefcount(space) <= _ALONE:
-        return NotImplemented
-    kind = type(value)
-    slots: Any = object.__reduce_ex__(value, _PROTOCOL)[2]
-    return copyreg.__newobj__, (kind,), (space, slots[1] if type(slots) is tuple else None), None, None, (  # type: ignore[attr-defined]  # not in the stubs
-        rebuild.set_space
-    )
-
-
-def reduce_instance(pickler: Any, value: object) -> Any:
-    """Reduce any other instance as it says itself; by reference if it says nothing useful."""
-    census = pickler.census
-    place = census.landmark(value)
-    if place is not None:
-        return rebuild.landmark, place
-    if id(value) in census.skipped:
-        return pickler.by_reference(value)
-    pickler.current = value
-    try:
-        registered = copyreg.dispatch_table.get(type(value))
-        reduced = _checked(value, registered(value) if registered else value.__reduce_ex__(_PROTOCOL))
-    except (RecursionError, MemoryError, TimeUp):
-        raise
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        pickler.current = None
-        return pickler.by_reference(value)
-    # Not in a `finally`: where the time is up, it names the object that took it.
-    pickler.current = None
-    if not str(type(value).__module__).startswith(_TRANSPARENT):
-        pickler.opaque = True
-    return reduced
-
-
-def _checked(value: object, reduced: Any) -> Any:
-    """Return what `__reduce_ex__` gave, with its iterators read to the end here, where they may fail.
-
-    Raises:
-        TypeError: It is nothing that could be pickled.
-    """
-    if isinstance(reduced, str):
-        if getattr(sys.modules[value.__module__], reduced) is not value:
-            raise TypeError("not the object of that name")
-        return reduced
-    if type(reduced) is not tuple or not 2 <= len(reduced) <= 6:
-        raise TypeError("no reduction")
-    if not callable(reduced[0]) or not isinstance(reduced[1], tuple):
-        raise TypeError("no reduction")
-    items = reduced[3] if len(reduced) > 3 else None
-    pairs = reduced[4] if len(reduced) > 4 else None
-    if items is None and pairs is None:
-        return reduced
-    listed = None if items is None else iter(list(items))
-    paired = None if pairs is None else iter([(key, one) for key, one in pairs])
-    return (*reduced[:3], listed, paired, *reduced[5:])
-
-
-def reduce_counter(pickler: Reducing, value: Any) -> Any:
-    """Reduce a counter with its attributes, which its own reduction leaves out."""
-    return copyreg.__newobj__, (Counter,), vars(value) or None, None, iter(list(value.items()))  # type: ignore[attr-defined]  # not in the stubs
 
 
 def by_reference(pickler: Reducing, value: object) -> Any:
@@ -155,9 +68,9 @@ def reduce_lru_cache(pickler: Any, value: Any) -> Any:
         pickler.notes.append(f"the cache of {getattr(value, '__name__', 'a function')} comes back empty")
     state = dict(vars(value))
     wrapped = state.get("__wrapped__")
-    return rebuild.lru_cache, (wrapped, parameters["maxsize"], parameters["typed"]), state, None, None, (
-        rebuild.set_lru_cache
-    )
+    # What it holds cannot be read, but that it holds something else can.
+    arguments = (wrapped, parameters["maxsize"], parameters["typed"], tuple(value.cache_info()))
+    return rebuild.lru_cache, arguments, state, None, None, rebuild.set_lru_cache
 
 
 def reduce_view(pickler: Reducing, value: Any) -> Any:
@@ -261,6 +174,7 @@ _LATE: dict[tuple[str, str], tuple[str, str]] = {
 _LATE_BASES: dict[tuple[str, str], tuple[str, str]] = {
     ("pandas._libs.internals", "Block"): ("frames", "reduce_block"),
     ("pandas", "Index"): ("frames", "reduce_index"),
+    ("pandas.core.generic", "NDFrame"): ("frames", "reduce_frame"),
     ("torch", "Tensor"): ("tensors", "reduce_tensor"),
 }
 _INHERITED: dict[tuple[str, str], Reducer] = {
@@ -309,8 +223,6 @@ def _late(module: str, name: str) -> Reducer:
     return reducer
 
 
-_TRANSPARENT = ("numpy", "pandas", "pyarrow", "datetime", "decimal", "collections", "pathlib", "uuid", "functools", "_")
-"""Modules whose objects keep nothing that follows from the memory of an array they hold."""
 _HOOKS = (
     "__reduce__",
     "__reduce_ex__",
@@ -338,5 +250,3 @@ def _is_plain(kind: type) -> bool:
 
 def _is_slot(value: object) -> bool:
     return type(value) in (types.GetSetDescriptorType, types.MemberDescriptorType)
-
-

@@ -11,12 +11,10 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
-
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
+from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = ["reduce_database", "reduce_file", "reduce_widget", "revived", "settle"]
 
@@ -82,12 +80,13 @@ def reduce_widget(pickler: Reducing, widget: Any) -> Any:
 def revived(kind: str, state: Any) -> object | None:
     """Return a new object for one that is dead; None where that cannot be."""
     if kind == "standard":
-        found: object = getattr(sys, state, None)
+        found: object | None = getattr(sys, state, None)
         return found
     if kind == "database":
         return sqlite3.Connection(":memory:", isolation_level=state[1])
     if kind == "file" and not state[-1]:
-        return _blank_file(*state[:4])
+        made: object | None = _blank_file(*state[:4])
+        return made
     return None
 
 
@@ -95,8 +94,9 @@ def _blank_file(path: str, mode: str, encoding: str | None, errors: str | None) 
     """Return a file object over nothing; `settle` gives it its file once that is in its place."""
     if any(letter in mode for letter in "wax+"):
         return None
-    made = open(os.devnull, "rb") if "b" in mode else open(os.devnull, encoding=encoding, errors=errors)  # noqa: SIM115 - it lives on in a variable
-    raw: Any = made.buffer.raw if isinstance(made, io.TextIOWrapper) else getattr(made, "raw", made)
+    # It lives on in a variable.
+    made: Any = open(os.devnull, "rb") if "b" in mode else open(os.devnull, encoding=encoding, errors=errors)  # noqa: SIM115
+    raw: Any = getattr(getattr(made, "buffer", made), "raw", made)
     raw.name = path
     return made
 

@@ -9,17 +9,18 @@ import pickle
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
-from nbrewind.resources.variables.graph.buffers import Buffer
+from nbrewind.resources.variables.graph.buffers import CHUNK, Buffer
 from nbrewind.resources.variables.graph.census import Census
 from nbrewind.resources.variables.graph.fence import TimeUp
 from nbrewind.resources.variables.graph.kinds import reducer_of
 
-__all__ = ["Failure", "Pickled", "Reducing", "pickled"]
+__all__ = ["Failure", "Pickled", "pickled"]
 
 _PROTOCOL = 5
 _STACK = 512 << 20
@@ -30,26 +31,12 @@ class Failure(Exception):
     """A value could not be stored; the text says why."""
 
 
-class Reducing(Protocol):
-    """What reducers see of the pickler that calls them."""
-
-    census: Census
-    anchors: dict[str, None]
-
-    def by_reference(self, value: object) -> Any:
-        """Let *value* be put back as the same object, if it still lives."""
-
-    def quiet_reference(self, value: object) -> str:
-        """Return the token of *value*, whose state the stream holds beside it."""
-
-    def buffer(self, address: int, size: int, owner: object, *, writable: bool) -> int:
-        """Return the number in this stream of the *size* bytes at *address*."""
-
-
 @dataclass(slots=True)
 class Pickled:
-    """One stream and what it names outside itself: *tokens* of objects kept by reference, with their types, *quiet*
-    those whose state is in the stream. *memo* is the pickler, which knows all objects, while it lives.
+    """One stream and what it names outside itself.
+
+    *tokens* of objects kept by reference, with their types, *quiet* those whose state is in the stream; *outside* are
+    the buffers that pickle itself asks for. *memo* is the pickler, which knows all objects, while it lives.
     """
 
     stream: bytes
@@ -59,6 +46,8 @@ class Pickled:
     anchors: tuple[str, ...]
     opaque: bool
     notes: list[str] = field(default_factory=list)
+    outside: tuple[int, ...] = ()
+    handles: list[object] = field(default_factory=list)
     memo: Any = None
 
 
@@ -91,8 +80,11 @@ class _Common:
         self.buffers: list[Buffer] = []
         self.handles: list[object] = []
         self.notes: list[str] = []
+        self.outside: list[int] = []
         self.opaque = False
         self.current: object = None
+        self.since = 0.0
+        self.reduced: set[int] = set()
         self._numbers: dict[tuple[int, int], int] = {}
         self._size = 0
 
@@ -132,12 +124,22 @@ class _Common:
             self.buffers.append(self.census.buffers.add(address, size, owner, writable=writable))
         return number
 
+    def in_band(self, raw: pickle.PickleBuffer) -> bool:
+        """Take memory that a library hands out (Arrow's, above all) as a buffer; return whether it is too small."""
+        numpy: Any = sys.modules.get("numpy")
+        memory = raw.raw()
+        if numpy is None or memory.nbytes < CHUNK:
+            return True
+        place = int(numpy.frombuffer(memory, numpy.uint8).ctypes.data)
+        self.outside.append(self.buffer(place, memory.nbytes, memory, writable=False))
+        return False
+
 
 class _CPickler(_Common, pickle.Pickler):
     pass
 
 
-class _PythonPickler(_Common, pickle._Pickler):  # type: ignore[name-defined,misc]  # not in the stubs
+class _PythonPickler(_Common, pickle._Pickler):
     """As deep as memory goes where the C pickler's depth is fixed (Python 3.12 and later)."""
 
 
@@ -149,13 +151,18 @@ def pickled(value: object, census: Census) -> Pickled:
         TimeUp: The deadline is over.
     """
     sink = _Sink(census)
-    pickler: Any = _CPickler(sink, _PROTOCOL)
+    pickler = _made(_CPickler, sink)
     try:
         _dump(pickler, value, census)
     except RecursionError:
         sink = _Sink(census)
-        pickler = (_CPickler if sys.version_info < (3, 12) else _PythonPickler)(sink, _PROTOCOL)
-        _deep(lambda: _dump(pickler, value, census), census)
+        pickler = _made(_CPickler if sys.version_info < (3, 12) else _PythonPickler, sink)
+        try:
+            _deep(lambda: _dump(pickler, value, census), census)
+        except RecursionError as error:
+            if _skip(pickler):
+                raise TimeUp from error
+            raise Failure("nested too deeply") from error
     stream = sink.parts[0] if len(sink.parts) == 1 else b"".join(sink.parts)
     return Pickled(
         stream,
@@ -165,12 +172,22 @@ def pickled(value: object, census: Census) -> Pickled:
         tuple(pickler.anchors),
         pickler.opaque,
         pickler.notes,
+        tuple(pickler.outside),
+        pickler.handles,
         pickler,
     )
 
 
+def _made(kind: Any, sink: _Sink) -> Any:
+    made: list[Any] = []
+    pickler = kind(sink, _PROTOCOL, buffer_callback=lambda one: made[0].in_band(one))
+    made.append(weakref.proxy(pickler))
+    return pickler
+
+
 def _dump(pickler: Any, value: object, census: Census) -> None:
     pickler._begin(census)
+    census.pickler = pickler
     pickler.memo = dict(census.memo)
     try:
         pickler.dump(value)
@@ -179,11 +196,19 @@ def _dump(pickler: Any, value: object, census: Census) -> None:
     except Exception as error:
         raise Failure(_reason(error)) from error
     except TimeUp:
-        if pickler.current is None:
-            raise
-        census.skipped.add(id(pickler.current))
-        census.held.append(pickler.current)
+        _skip(pickler)
         raise
+    finally:
+        census.pickler = None
+
+
+def _skip(pickler: Any) -> bool:
+    """Let the object whose reduction did not end go by reference in the next try; return whether there is one."""
+    if pickler.current is None:
+        return False
+    pickler.census.skipped.add(id(pickler.current))
+    pickler.census.held.append(pickler.current)
+    return True
 
 
 def _reason(error: BaseException) -> str:
@@ -226,11 +251,9 @@ def _deep(act: Callable[[], None], census: Census) -> None:
     finally:
         threading.stack_size(before)
         sys.setrecursionlimit(limit)
-    error = outcome[0] if outcome else TimeUp()
-    if isinstance(error, RecursionError):
-        raise Failure("nested too deeply") from error
-    if error is not None:
-        raise error
+    failed = outcome[0] if outcome else TimeUp()
+    if failed is not None:
+        raise failed
 
 
 def _await(done: Any, worker: list[int], census: Census) -> None:

@@ -33,6 +33,9 @@ class Source(Protocol):
     def anchor(self, uid: str) -> type:
         """Return the class *uid*."""
 
+    def class_body(self, uid: str, state: dict[str, Any]) -> None:
+        """Give the class *uid* its attributes: at once if it is new, else when the rewind is applied."""
+
     def fill(self, number: int, address: int, size: int) -> None:
         """Write the bytes of a buffer into new memory."""
 
@@ -63,6 +66,11 @@ def living(token: str, kind: str, state: Any) -> object:
 def anchor(uid: str) -> type:
     """Return a class made in the notebook."""
     return _sources[-1].anchor(uid)
+
+
+def class_body(uid: str, state: dict[str, Any]) -> None:
+    """Take in what a class holds, before its instances follow in the stream."""
+    _sources[-1].class_body(uid, state)
 
 
 def fill(number: int, address: int, size: int) -> None:
@@ -136,14 +144,18 @@ def set_function(target: FunctionType, state: dict[str, Any]) -> None:
         target.__type_params__ = state["types"]  # type: ignore[attr-defined]  # Python 3.12 and later
 
 
-class _Quiet:
-    """First base of a class in the making: no `__init_subclass__` runs a second time."""
-
-    __slots__ = ()
-
-    @classmethod
-    def __init_subclass__(cls, **_: object) -> None:
-        pass
+@contextmanager
+def _unannounced(bases: tuple[type, ...]) -> Iterator[None]:
+    """Keep the notebook's own `__init_subclass__` out of the block: it was told of the class when that was made."""
+    owners = {one for base in bases for one in base.__mro__ if "__init_subclass__" in vars(one)}
+    hooks = [(one, vars(one)["__init_subclass__"]) for one in owners if one.__module__ == "__main__"]
+    for one, _ in hooks:
+        type.__setattr__(one, "__init_subclass__", classmethod(lambda cls, **_: None))
+    try:
+        yield
+    finally:
+        for one, hook in hooks:
+            type.__setattr__(one, "__init_subclass__", hook)
 
 
 def class_skeleton(head: tuple[Any, ...]) -> type:
@@ -155,12 +167,8 @@ def class_skeleton(head: tuple[Any, ...]) -> type:
     if slots is not None:
         space["__slots__"] = slots
     maker: Any = ABCMeta if issubclass(metaclass, ABCMeta) else type
-    quiet = any("__init_subclass__" in vars(base) for one in bases for base in one.__mro__[:-1])
-    if not quiet:
+    with _unannounced(bases):
         made: type = maker.__new__(metaclass, name, bases, space)
-        return made
-    made = maker.__new__(metaclass, name, (_Quiet, *bases), space)
-    made.__bases__ = bases
     return made
 
 
@@ -227,7 +235,7 @@ def finalizer(parts: tuple[Any, ...] | None, atexit: bool) -> weakref.finalize[A
     return made
 
 
-def lru_cache(wrapped: Any, maxsize: int | None, typed: bool) -> Any:
+def lru_cache(wrapped: Any, maxsize: int | None, typed: bool, told: tuple[int, ...] = ()) -> Any:
     """Return an empty cache around *wrapped*."""
     return functools.lru_cache(maxsize, typed)(wrapped)
 

@@ -19,6 +19,7 @@ class Lost:
         self.kind = kind
 
     def __repr__(self) -> str:
+        """Return what a person reads in its place."""
         return f"<lost: {self.kind}>"
 
 

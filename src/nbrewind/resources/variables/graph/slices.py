@@ -15,10 +15,10 @@ from typing import Any
 
 import xxhash
 
-__all__ = ["LEAST", "SliceMemory", "joined", "sliced"]
+__all__ = ["LEAST", "SLICE", "SliceMemory", "joined", "sliced"]
 
 LEAST = 20_000
-_SLICE = 4096
+SLICE = 4096
 _VERSION = 4
 _ATOMS = frozenset({int, float, str, bytes, bool, complex, type(None)})
 _MUTABLE = frozenset({list, dict, set})
@@ -69,11 +69,11 @@ def joined(kind: str, parts: Iterable[bytes]) -> list[Any] | dict[Any, Any]:
 
 def _pieces(value: Any) -> Iterable[Any]:
     if type(value) is list:
-        for start in range(0, len(value), _SLICE):
-            yield value[start : start + _SLICE]
+        for start in range(0, len(value), SLICE):
+            yield value[start : start + SLICE]
         return
     items = iter(value.items())
-    while piece := list(islice(items, _SLICE)):
+    while piece := list(islice(items, SLICE)):
         yield piece
 
 
@@ -112,7 +112,7 @@ def _prove(level: list[Any]) -> None:
             raise _NotPlain
         below: list[Any] = []
         for kind in kinds - _ATOMS:
-            group = level if len(kinds) == 1 else [one for one in level if type(one) is kind]
+            group: list[Any] = level if len(kinds) == 1 else [one for one in level if type(one) is kind]
             # `_shared` has looked at the first level, which two containers hold now.
             if not first:
                 _alone(group, level, kind)

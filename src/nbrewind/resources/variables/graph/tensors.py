@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import torch
+from importlib import import_module
+from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
-
-if TYPE_CHECKING:
-    from nbrewind.resources.variables.graph.pickling import Reducing
+from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = ["Storage", "make_storage", "make_tensor", "reduce_storage", "reduce_tensor", "set_tensor"]
+
+torch: Any = import_module("torch")
 
 
 class Storage:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from nbrewind.resources.variables.graph.references import Lost
 
 __all__ = ["tolerant_load"]
 
-_Unpickler: Any = pickle._Unpickler  # type: ignore[attr-defined]  # the Python one: each step can be stood in for
+_Unpickler: Any = pickle._Unpickler
+"""The Python one: each step can be stood in for."""
 
 
 class _Tolerant(_Unpickler):  # type: ignore[misc]  # Any
     """Goes on after every step that fails."""
 
-    dispatch = dict(_Unpickler.dispatch)
+    dispatch: ClassVar[dict[int, Any]] = dict(_Unpickler.dispatch)
 
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file)
+    def __init__(self, file: io.BytesIO, buffers: Sequence[bytearray]) -> None:
+        super().__init__(file, buffers=buffers)
         self.reasons: list[str] = []
 
     def find_class(self, module: str, name: str) -> Any:
@@ -98,18 +99,13 @@ for _code in (pickle.BUILD, pickle.SETITEM, pickle.SETITEMS, pickle.APPEND, pick
     _changing(_code)
 
 
-def tolerant_load(stream: bytes, seeds: Sequence[object]) -> tuple[Any, list[str]]:
+def tolerant_load(stream: bytes, seeds: Sequence[object], buffers: Sequence[bytearray]) -> tuple[Any, list[str]]:
     """Return what *stream* holds, with `Lost` for what cannot be made, and the reasons. Raises nothing."""
-    unpickler = _Tolerant(io.BytesIO(stream))
+    unpickler = _Tolerant(io.BytesIO(stream), buffers)
     # As `pickle.Unpickler.memo` would be: places in the stream go on counting from the seeds.
     unpickler.memo = dict(enumerate(seeds))
     try:
-        unpickler._unframer = None
-        value = _load(unpickler)
+        value = unpickler.load()
     except Exception as error:  # noqa: BLE001 - whatever is left of it
         return Lost("value"), [f"it cannot be loaded ({type(error).__name__}: {str(error)[:100]})"]
     return value, list(dict.fromkeys(unpickler.reasons))
-
-
-def _load(unpickler: Any) -> Any:
-    return unpickler.load()
