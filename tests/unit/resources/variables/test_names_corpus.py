@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 import types
@@ -17,6 +16,7 @@ from traitlets.config import Config
 from nbrewind.resources.variables import kinds
 from nbrewind.resources.variables.facts import compile_cell, facts_of
 from nbrewind.resources.variables.names import NameReader, Reach
+from nbrewind.resources.variables.providers.state import ProcessState
 from tests.unit.resources.variables.names_corpus import CORPUS, Entry
 from tests.unit.resources.variables.names_judge import closed, picture
 
@@ -82,10 +82,12 @@ def _own_main(tmp_path, monkeypatch):
     for name in ("stdout", "stderr", "stdin", "displayhook", "excepthook"):
         monkeypatch.setattr(sys, name, getattr(sys, name))
     modules, main, streams = set(sys.modules), sys.modules["__main__"], (sys.stdout, sys.stderr)
-    monkeypatch.setitem(os.environ, "NBREWIND_CORPUS", "0")
+    state = ProcessState()
+    before = state.capture()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+    state.restore(before)
     sys.modules["__main__"] = main
     sys.stdout, sys.stderr = streams
     for name in set(sys.modules) - modules:

@@ -67,7 +67,7 @@ class Loggers:
             settings = wanted["loggers"].get(name) or [logging.NOTSET, True, False, [], []]
             notes += self._put(name, logger, settings)
         self._put_handlers(wanted["handlers"])
-        logging.disable(wanted["disable"])
+        _disable(wanted["disable"])
         return Undo(lambda: _back(held, levels, disable), notes)
 
     def _of(self, logger: logging.Logger) -> list[Any]:
@@ -140,4 +140,10 @@ def _back(held: list[Any], levels: list[Any], disable: int) -> None:
     for handler, level, formatter in levels:
         handler.setLevel(level)
         handler.setFormatter(formatter)
-    logging.disable(disable)
+    _disable(disable)
+
+
+def _disable(level: int) -> None:
+    manager: Any = logging.root.manager
+    manager.disable = level
+    manager._clear_cache()  # loggers remember which levels they let through

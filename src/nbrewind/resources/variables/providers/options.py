@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import pickle
 import sys
 import warnings
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from nbrewind.model import Note
 from nbrewind.resources.variables.providers import Undo, decode, encode, note_differences
 from nbrewind.resources.variables.providers.live import LiveObjects, Lost
 
-__all__ = ["DecimalContext", "MatplotlibOptions", "NumpyOptions", "PandasOptions", "SklearnOptions", "TorchOptions"]
+__all__ = ["DecimalContext", "NumpyOptions", "PandasOptions", "SklearnOptions", "TorchOptions", "loaded"]
 
 
 class _Options:
@@ -27,7 +26,7 @@ class _Options:
 
     def capture(self) -> bytes:
         """Return the options; empty while the library is not loaded."""
-        module = _loaded(self.module)
+        module = loaded(self.module)
         return encode(self._encoded(self._get(module))) if module is not None else b""
 
     def describe(self, before: bytes, after: bytes) -> tuple[Note, ...]:
@@ -38,7 +37,7 @@ class _Options:
 
     def restore(self, state: bytes) -> Undo:
         """Set the options that differ."""
-        module = _loaded(self.module)
+        module = loaded(self.module)
         if module is None or state == self.capture():
             return Undo(lambda: None)
         before = self._get(module)
@@ -98,7 +97,7 @@ class _Options:
         return defaults
 
 
-def _loaded(name: str) -> Any:
+def loaded(name: str) -> Any:
     """Return a module that is loaded completely: one that another thread is just importing has half of its names."""
     module = sys.modules.get(name)
     return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module
@@ -182,7 +181,7 @@ class PandasOptions(_Options):
 
     def capture(self) -> bytes:
         """Return the options; empty while pandas is not loaded."""
-        if _loaded(self.module) is None:
+        if loaded(self.module) is None:
             return b""
         present = _tree(sys.modules["pandas._config.config"]._global_config)
         if present != self._last:
@@ -225,53 +224,6 @@ class _Silence:
     def __exit__(self, *_: object) -> None:
         filters: Any = warnings.filters
         filters[:] = [entry for entry in filters if entry is not self._entry]
-
-
-class MatplotlibOptions:
-    """`rcParams`, but for the backend, which cannot be changed without closing figures."""
-
-    name = "matplotlib"
-    _LEFT: Final = frozenset({"backend", "backend_fallback"})
-
-    def __init__(self) -> None:
-        self._last: dict[str, Any] | None = None
-        self._state = b""
-
-    def capture(self) -> bytes:
-        """Return the parameters; empty while matplotlib is not loaded."""
-        module = _loaded("matplotlib")
-        if module is None or not hasattr(module, "rcParams"):
-            return b""
-        present = self._get(module)
-        if present != self._last:
-            self._last = {key: list(value) if type(value) is list else value for key, value in present.items()}
-            self._state = pickle.dumps(sorted(present.items(), key=lambda item: item[0]), 4)
-        return self._state
-
-    def describe(self, before: bytes, after: bytes) -> tuple[Note, ...]:
-        """Return the parameters that differ."""
-        if not before or not after or before == after:
-            return ()
-        was, now = (dict(pickle.loads(state)) for state in (before, after))
-        return note_differences(was, now, "rcParams[{!r}]")
-
-    def restore(self, state: bytes) -> Undo:
-        """Set the parameters that differ, as they were: without judging them again."""
-        module = _loaded("matplotlib")
-        if module is None or not hasattr(module, "rcParams") or state == self.capture():
-            return Undo(lambda: None)
-        before = self._get(module)
-        wanted = dict(pickle.loads(state)) if state else dict.copy(module.rcParamsDefault)
-        self._put(module, wanted)
-        return Undo(lambda: self._put(module, before))
-
-    def _get(self, module: Any) -> dict[str, Any]:
-        return {key: value for key, value in dict.items(module.rcParams) if key not in self._LEFT}
-
-    def _put(self, module: Any, wanted: dict[str, Any]) -> None:
-        for key, value in wanted.items():
-            if key not in self._LEFT and dict.get(module.rcParams, key) != value:
-                dict.__setitem__(module.rcParams, key, value)
 
 
 class TorchOptions(_Options):

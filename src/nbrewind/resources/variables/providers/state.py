@@ -14,13 +14,13 @@ from nbrewind.resources.variables.providers.hooks import Builtins, Hooks, Signal
 from nbrewind.resources.variables.providers.logs import Loggers
 from nbrewind.resources.variables.providers.options import (
     DecimalContext,
-    MatplotlibOptions,
     NumpyOptions,
     PandasOptions,
     SklearnOptions,
     TorchOptions,
 )
 from nbrewind.resources.variables.providers.overwritten import Overwritten
+from nbrewind.resources.variables.providers.plotting import MatplotlibOptions
 from nbrewind.resources.variables.providers.process import (
     Environment,
     Interpreter,
