@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import time
 
@@ -516,3 +517,38 @@ def test_a_folder_made_again_after_a_rewind_removed_it_is_in_the_next_point(sess
     assert [path for path, _ in tree.walk() if path.startswith("made")] == ["made", "made/two"]
     session.rewind(session.plan("-1"))
     assert not workspace.exists("made")
+
+
+def test_folders_get_the_times_that_they_had_and_trees_stay_alike(session, workspace):
+    workspace.write({"d/kept": "x", "d/gone": "x", "e/all": "x"})
+    old = {name: 1_600_000_000_000_000_000 + place for place, name in enumerate(("d", "e", ""))}
+    for name, time_ns in old.items():
+        os.utime(workspace.path(name), ns=(time_ns, time_ns))
+    session.settle()
+    then = session.operations[-1]
+    with session.turn("change"):
+        os.unlink(workspace.path("d/gone"))
+        put(workspace, "new", "x")
+        shutil.rmtree(workspace.path("e"))
+    new = {name: os.stat(workspace.path(name)).st_mtime_ns for name in ("d", "")}
+
+    session.rewind(session.plan(then.id))
+
+    assert {name: os.stat(workspace.path(name)).st_mtime_ns for name in old} == old
+    assert session.operations[-1].checkpoint.files.tree == then.checkpoint.files.tree
+    session.undo()
+    assert {name: os.stat(workspace.path(name)).st_mtime_ns for name in new} == new
+
+
+def test_a_folder_with_a_name_that_is_new_keeps_its_new_time(session, workspace):
+    put(workspace, "d/x", "x")
+    os.utime(workspace.path("d"), ns=(10**18, 10**18))
+    session.settle()
+    with session.turn("change"):
+        os.unlink(workspace.path("d/x"))
+    outsider(session, workspace, "d/mine", "x")
+
+    session.rewind(session.plan("start"))
+
+    assert workspace.exists("d/x") and workspace.exists("d/mine")
+    assert os.stat(workspace.path("d")).st_mtime_ns != 10**18

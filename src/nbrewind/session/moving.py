@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, UsageError
+from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, StoreError, UsageError
 from nbrewind.model import Note, Operation, OperationKind, PlanOptions, RewindPlan
 from nbrewind.resources.files.processes import writable_files
 from nbrewind.resources.files.restore import FilesResource, files_recoverer
 from nbrewind.resources.files.snapshot import Snapshot
+from nbrewind.resources.files.tree import SnapshotTree
 from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
 from nbrewind.rewind.targets import NOTHING_CHANGED
 from nbrewind.rewind.transaction import RewindTransaction, TransactionContext
@@ -116,7 +118,8 @@ class Moving(Planning):
         operation = replace(operation, asked_by=plan.options.asked_by)
         goal = self.tree(self.timeline.operation(plan.target))
         linked = goal.link_group if goal is not None else None
-        log = SealingLog(self._log(), lambda made: self._seal(plan, made))
+        times = self._folder_times(plan, goal)
+        log = SealingLog(self._log(), lambda made: self._seal(plan, made, times))
         with parts.gc.try_shared() as trusted:
             self._heed_generation()
             files = FilesResource(
@@ -124,6 +127,7 @@ class Moving(Planning):
                 parts.repository,
                 writable_files=writable_files,
                 vault=parts.vault,
+                times=times,
                 linked=lambda path: group.paths if linked is not None and (group := linked(path)) is not None else (),
             )
             context = TransactionContext(
@@ -146,7 +150,25 @@ class Moving(Planning):
         self._name_roots(done)
         return done, transaction.notes
 
-    def _seal(self, plan: RewindPlan, operation: Operation) -> Operation:
+    def _folder_times(self, plan: RewindPlan, goal: SnapshotTree | None) -> dict[str, int]:
+        """Return the times of the folders that will have the names that they had at *goal*."""
+        if goal is None:
+            return {}
+        names: dict[str, set[str]] = {}
+        for step in plan.steps:
+            if step.moved_to is None and not step.path.startswith("/"):
+                folder, _, name = step.path.rpartition("/")
+                found = names.setdefault(folder, set(self._parts.tracker.names(folder)))
+                (found.discard if step.wanted is None else found.add)(name)
+        times = {}
+        for folder, found in names.items():
+            with suppress(StoreError):
+                stored = goal.folder(folder)
+                if stored is not None and stored.mtime_ns and found == stored.states.keys():
+                    times[folder] = stored.mtime_ns
+        return times
+
+    def _seal(self, plan: RewindPlan, operation: Operation, times: Mapping[str, int]) -> Operation:
         """Return *operation* with the checkpoint of what will stand: the moves are made, and not yet true."""
         tracker = self._parts.tracker
         with self._parts.gc.try_shared() as trusted, self._parts.repository.writer(trust=trusted) as writer:
@@ -156,6 +178,7 @@ class Moving(Planning):
                 operation_id=operation.id,
                 label=operation.kind.value,
                 trailers={"Session": self.id, "Parent": operation.parent or "none"},
+                times=times,
             )
             writer.finish()
         self._sealed = snapshot

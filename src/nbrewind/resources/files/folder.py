@@ -15,6 +15,7 @@ from nbrewind.resources.files.side import (
     CHUNKS,
     DIRECTORY,
     FOLDERS,
+    ITSELF,
     META,
     NOT_COPIED,
     PARTS_FROM,
@@ -41,7 +42,7 @@ class Folder:
     may have changed since without a new signature (written too shortly before), or were not read yet.
     *listing* is the walk's listing if it says the same as *signatures*. *tree*, *side*, *meta*, *parts* and *chunks*
     are the objects that hold the folder. An *unseen* folder could never be read; a *sighted* one was listed when it
-    came into focus, and is in no commit yet.
+    came into focus, and is in no commit yet. *mtime_ns* is its own time when its names were last stored (0: unknown).
     """
 
     states: dict[str, FileState]
@@ -55,6 +56,7 @@ class Folder:
     chunks: dict[str, ObjectId] = field(default_factory=dict)
     unseen: bool = False
     sighted: bool = False
+    mtime_ns: int = 0
 
     def held(self, name: str, signature: RawSignature) -> FileState | None:
         """Return the state of *name* if *signature* proves that it still is that."""
@@ -81,6 +83,7 @@ class FolderDraft:
         self._own: dict[str, RawSignature] = {}
         self._chunks = known.chunks
         self._changed: set[str] = set()
+        self.mtime_ns = known.mtime_ns if listing is None else listing.mtime_ns
 
     def put(self, name: str, taken: Taken) -> None:
         """Take in what was learned of *name*."""
@@ -132,8 +135,11 @@ class FolderDraft:
         )  # fmt: skip
         if not (self._changed or moved or fresh):
             return folder
-        parts, meta = self._write_meta(writer) if self._changed or fresh else (self.known.parts, self.known.meta)
-        folder = replace(folder, tree=self._write_tree(writer, below), meta=meta, parts=parts)
+        if self._changed or fresh:
+            # With the names, since a folder's time moves when they do; alone it is not worth an object.
+            parts, meta = self._write_meta(writer)
+            folder = replace(folder, meta=meta, parts=parts, mtime_ns=self.mtime_ns)
+        folder = replace(folder, tree=self._write_tree(writer, below))
         if not self.rel:
             return folder
         return replace(folder, side=writer.tree(side_entries(writer, folder, below)))
@@ -152,11 +158,14 @@ class FolderDraft:
         return {"signatures": {name: merged[name] for name in self.states if name in merged}, "listing": None}
 
     def _write_meta(self, writer: PackWriter) -> tuple[dict[bytes, ObjectId] | None, ObjectId]:
-        if len(self.states) < PARTS_FROM:
-            return None, writer.blob(meta_bytes(self.states.items()))
-        stale = None if self.known.parts is None else {part_of(name) for name in self._changed}
+        states = self.states
+        if self.mtime_ns:
+            states = {ITSELF: FileState(EntryKind.DIRECTORY, mode=0, mtime_ns=self.mtime_ns), **states}
+        if len(states) < PARTS_FROM:
+            return None, writer.blob(meta_bytes(states.items()))
+        stale = None if self.known.parts is None else {part_of(name) for name in (*self._changed, ITSELF)}
         rows: dict[bytes, list[tuple[str, FileState]]] = {}
-        for name, state in self.states.items():
+        for name, state in states.items():
             part = part_of(name)
             if stale is None or part in stale:
                 rows.setdefault(part, []).append((name, state))
@@ -226,6 +235,7 @@ def load_folders(tree: SnapshotTree) -> dict[str, Folder]:
             parts=stored.parts,
             chunks=stored.chunks,
             unseen=bool(state is not None and state.missing),
+            mtime_ns=stored.mtime_ns,
         )
         stack.extend(f"{rel}/{name}" if rel else name for name in stored.subfolders())
     return folders

@@ -7,7 +7,7 @@ trusted afterwards: the next walk reads each of its paths once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from nbrewind.model import EntryKind, FileState, FileStep, ObjectId
 from nbrewind.resources.files.comparison import Comparison
@@ -33,8 +33,11 @@ def project(
     repository: ShadowRepository,
     writer: PackWriter,
     order: SnapshotOrder,
+    times: Mapping[str, int],
 ) -> Snapshot:
     """Return the snapshot of *base* with the *steps* inside the workspace carried out. *scan* is that of *base*.
+
+    *times* are those that folders will have.
 
     Raises:
         StoreError: The shadow repository cannot be read or written.
@@ -55,6 +58,8 @@ def project(
             draft.put(name, Taken(step.wanted, _UNKNOWN, False, _chunk_tree(repository, step.wanted)))
             if step.wanted.kind is EntryKind.DIRECTORY and step.path not in base.folders:
                 drafts.setdefault(step.path, FolderDraft(step.path, Folder({}), None))
+    for rel, draft in drafts.items():
+        draft.mtime_ns = times.get(rel, draft.mtime_ns)
     known, address = commit_folders(base, Comparison(gone=tuple(gone)), drafts, scan, writer, order)
     return Snapshot(address, (), (), {}, (), known, base)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
 from collections.abc import Callable, Mapping
 
+from nbrewind import fs
 from nbrewind.errors import DamagedObject, MissingObject, RefusalReason, RewindRefused
 from nbrewind.model import Change, EntryKind, FileState, FileStep, Note, RewindPlan, Witness
 from nbrewind.resources import Recoverer, RewindContext
@@ -48,7 +50,8 @@ class FilesResource:
 
     *writable_files* gives what this process holds open for writing, by real path: "append", "mapped" or "open".
     *linked* gives the names that share one file in the target. Without *outside*, absolute paths are refused.
-    *vault* has the bytes of secret files, and gets those that a rewind takes away.
+    *vault* has the bytes of secret files, and gets those that a rewind takes away. *times* are those that folders
+    of the workspace get in the end.
     """
 
     name = NAME
@@ -62,8 +65,10 @@ class FilesResource:
         linked: Callable[[str], tuple[str, ...]] = _no_links,
         outside: bool = True,
         vault: Vault | None = None,
+        times: Mapping[str, int] | None = None,
     ) -> None:
         self._places = Places(root)
+        self._times = times or {}
         self._vault = Vault() if vault is None else vault
         self._inspection = Inspection(self._places, repository)
         self._writable_files = writable_files
@@ -138,11 +143,23 @@ class FilesResource:
     def finish(self) -> tuple[Note, ...]:
         """Remove what came out, and the directories that became empty."""
         notes, self._notes = self._notes, []
-        return (*notes, *Finish(self._moves, self._inspection, self._ready()).run())
+        notes += Finish(self._moves, self._inspection, self._ready()).run()
+        self._set_times()
+        return tuple(notes)
 
     def close(self) -> None:
         """Close the roots."""
         self._places.close()
+
+    def _set_times(self) -> None:
+        """Give folders their times. Not in recovery: by then others may have changed their names."""
+        for rel, mtime_ns in self._times.items():
+            with contextlib.suppress(OSError):
+                fd = self._places.open(rel, os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    fs.utime_ns(fd, mtime_ns)
+                finally:
+                    os.close(fd)
 
     def _survey(self) -> Survey:
         return Survey(

@@ -1,9 +1,10 @@
 """The side manifest: what git trees cannot say about files, as git objects that mirror the folders.
 
 The side tree of a folder holds `meta` (one JSON object, a line for each name: kind, mode, mtime in ns, size, and where
-needed what else there is to say), `d` (the side trees of its subfolders) and `c` (the chunk trees of its large files).
-With many names `meta` is a tree of parts, so that one changed file does not write all lines again. At the top there
-are also `range` (what was covered), `links` (which names are one file) and `x` (other objects of the same operation).
+needed what else there is to say; the empty name is the folder itself, for its mtime), `d` (the side trees of its
+subfolders) and `c` (the chunk trees of its large files). With many names `meta` is a tree of parts, so that one changed
+file does not write all lines again. At the top there are also `range` (what was covered), `links` (which names are one
+file) and `x` (other objects of the same operation).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "DIRECTORY",
     "EXTRA",
     "FOLDERS",
+    "ITSELF",
     "LINKS",
     "META",
     "NOT_COPIED",
@@ -45,6 +47,8 @@ META, FOLDERS, CHUNKS = b"meta", b"d", b"c"
 RANGE, LINKS, EXTRA = b"range", b"links", b"x"
 DIRECTORY: Final = 0o40000
 REGULAR: Final = 0o100644
+ITSELF: Final = ""
+"""The name under which `meta` tells the folder's own time, as it was when its names last changed."""
 PARTS_FROM: Final = 1024
 """From this many names on, `meta` is a tree of parts."""
 

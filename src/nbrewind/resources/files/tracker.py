@@ -83,6 +83,10 @@ class FileTracker:
         """Return what the last snapshot says of *rel*."""
         return self._known.state(rel)
 
+    def names(self, rel: str) -> frozenset[str]:
+        """Return the names in the folder *rel*, as of the last snapshot."""
+        return frozenset(self._known.folder(rel).states)
+
     def held(self, rel: str, signature: RawSignature) -> FileState | None:
         """Return the state of *rel* if the repository provably holds its present bytes.
 
@@ -213,6 +217,7 @@ class FileTracker:
         operation_id: OperationId,
         label: str = "",
         trailers: Mapping[str, str] | None = None,
+        times: Mapping[str, int] | None = None,
     ) -> Snapshot:
         """Return the snapshot of what will stand when the *steps* of a rewind are through; for `adopt` as any other.
 
@@ -223,7 +228,7 @@ class FileTracker:
         """
         order = SnapshotOrder(operation_id=operation_id, label=label, trailers=trailers or {})
         scan = self._scan if self._scan is not None else self.scan()
-        return project(self._known, steps, scan, self._repository, writer, order)
+        return project(self._known, steps, scan, self._repository, writer, order, times or {})
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Believe *snapshot*, whose objects are durable now."""

@@ -14,6 +14,7 @@ from nbrewind.resources.files.side import (
     CHUNKS,
     DIRECTORY,
     FOLDERS,
+    ITSELF,
     LINKS,
     META,
     RANGE,
@@ -37,7 +38,7 @@ class LinkGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredFolder:
-    """One folder of a checkpoint: where it is kept, and the states of its entries by name."""
+    """One folder of a checkpoint: where it is kept, the states of its entries by name, its own time (0: unknown)."""
 
     tree: ObjectId | None
     side: ObjectId
@@ -47,6 +48,7 @@ class StoredFolder:
     subtrees: dict[str, ObjectId]
     subsides: dict[str, ObjectId]
     chunks: dict[str, ObjectId]
+    mtime_ns: int = 0
 
     def subfolders(self) -> Iterator[str]:
         """Yield the names of the folders in it."""
@@ -247,10 +249,12 @@ def _read_folder(repository: ShadowRepository, tree: ObjectId | None, side: Obje
             states.update(read_meta(repository.read(oid), objects))
     else:
         states = read_meta(repository.read(meta.oid), objects)
+    itself = states.pop(ITSELF, None)
     return StoredFolder(
         tree, side, meta.oid, parts, states, subtrees,
         _names(repository, top[FOLDERS].oid) if FOLDERS in top else {},
         _names(repository, top[CHUNKS].oid) if CHUNKS in top else {},
+        itself.mtime_ns if itself is not None else 0,
     )  # fmt: skip
 
 
