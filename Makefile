@@ -42,8 +42,8 @@ format: setup  ## put the code into shape
 cases: setup  ## the cases that people lost work in, each in a real kernel
 	$(PYTEST) -n $(JOBS) --dist worksteal tests/cases tests/field
 
-faults: setup  ## kill, error and torn-write sweeps over every disk-changing call
-	$(PYTEST) -n $(JOBS) --dist worksteal tests/crash
+faults: setup  ## power cuts, kills, errors, bit flips and hostile names, at length (NBREWIND_FAULTS_SCALE=0.1 is a tenth)
+	NBREWIND_FAULTS=1 NBREWIND_FAULTS_SEED=$${NBREWIND_FAULTS_SEED:-$$(date +%Y%m%d)} $(PYTEST) -n $(JOBS) --dist worksteal --timeout 3600 -s tests/crash tests/reliability
 
 bench: setup  ## file figures side by side with git add -A && git commit
 	$(BIN)/python benchmarks/files.py

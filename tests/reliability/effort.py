@@ -9,7 +9,7 @@ __all__ = ["LONG", "SEED", "amount"]
 LONG = bool(os.environ.get("NBREWIND_FAULTS"))
 _SCALE = float(os.environ.get("NBREWIND_FAULTS_SCALE", "1"))
 SEED = int(os.environ.get("NBREWIND_FAULTS_SEED", "20"))
-"""Where random choices begin: fixed, so that a failure comes again. `make faults` takes another one each day."""
+"""Where random choices begin: fixed in `make test`; `make faults` takes the day, and a failure names its choices."""
 
 
 def amount(short: int, long: int) -> int:
