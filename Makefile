@@ -45,7 +45,7 @@ cases: setup  ## the cases that people lost work in, each in a real kernel
 faults: setup  ## power cuts, kills, errors, bit flips and hostile names, at length (NBREWIND_FAULTS_SCALE=0.1 is a tenth)
 	NBREWIND_FAULTS=1 NBREWIND_FAULTS_SEED=$${NBREWIND_FAULTS_SEED:-$$(date +%Y%m%d)} $(PYTEST) -n $(JOBS) --dist worksteal --timeout 3600 -s tests/crash tests/reliability
 
-bench: setup  ## file figures side by side with git add -A && git commit
+bench: setup  ## file figures beside git and beside those to reach, in four minutes
 	$(BIN)/python benchmarks/files.py
 
 lab: $(VENV)/.lab  ## JupyterLab with nbrewind, on the notebooks folder
