@@ -8,7 +8,7 @@ from nbrewind.session.session import Session
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import error_data
 from nbrewind.ui.verbs import Desk
-from nbrewind.ui.wording import count, printable
+from nbrewind.ui.wording import count, folder_name, printable
 from nbrewind.ui.words import Call
 
 __all__ = ["look_without", "off_text"]
@@ -44,7 +44,7 @@ def _status(declined: Declined, off: str) -> Page:
     page = Page(data={"state": "off", "off": error_data(declined.error)})
     settings = declined.settings
     if settings is not None:
-        page.say(f"⟲ {printable(settings.workspace)}: off", Tone.STRONG)
+        page.say(f"⟲ {folder_name(settings.workspace)}: off", Tone.STRONG)
     page.say(off, Tone.PROBLEM)
     if settings is not None:
         page.say(f"Store: {printable(settings.store_dir)}", Tone.MUTED)

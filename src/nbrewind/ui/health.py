@@ -8,7 +8,7 @@ from nbrewind.model import Note
 from nbrewind.session.status import Status
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import status_data
-from nbrewind.ui.wording import count, printable, size
+from nbrewind.ui.wording import count, folder_name, printable, size
 
 __all__ = ["status_page"]
 
@@ -19,7 +19,7 @@ def status_page(status: Status, *, all_rows: bool = False) -> Page:
     """Return the session's health as lines."""
     most = 0 if all_rows else _MOST
     page = Page(data=status_data(status))
-    page.say(f"⟲ {printable(status.workspace)}: {status.state}", Tone.STRONG)
+    page.say(f"⟲ {folder_name(status.workspace)}: {status.state}", Tone.STRONG)
     if status.frozen is not None:
         page.say(
             f"Cells are held so nothing is overwritten: {_text(status.frozen)}. Restart the kernel and recover, or run "

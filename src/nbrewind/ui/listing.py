@@ -16,7 +16,7 @@ from nbrewind.session.session import Session
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import change_data, point_data
 from nbrewind.ui.story import changed_text, claim_text, operation_text
-from nbrewind.ui.wording import count, duration, first_line, moment, printable, shown_path, state_text
+from nbrewind.ui.wording import count, duration, first_line, folder_name, moment, printable, shown_path, state_text
 
 __all__ = ["history_page", "list_page", "output_text", "show_page"]
 
@@ -45,7 +45,7 @@ def list_page(session: Session, *, all_rows: bool = False) -> Page:
     on_line = {point.id: point for point in points if point.line is Line.PRESENT}
     line = [on_line[operation.id] for operation in reversed(timeline.line) if operation.id in on_line]
     rows = list(_rows(session, line, timeline))
-    page.say(f"⟲ {printable(session.workspace)}", Tone.STRONG)
+    page.say(f"⟲ {folder_name(session.workspace)}", Tone.STRONG)
     if not timeline.turns and not timeline.taken_back:
         page.say("Run a cell; it will appear here.", Tone.MUTED)
     shown = rows if all_rows or len(rows) <= _MOST + 2 else rows[:_MOST]

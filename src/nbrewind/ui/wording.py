@@ -6,6 +6,7 @@ import os
 import posixpath
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from nbrewind.model import EntryKind, FileState
 
@@ -14,6 +15,7 @@ __all__ = [
     "count",
     "duration",
     "first_line",
+    "folder_name",
     "moment",
     "printable",
     "shown_path",
@@ -33,6 +35,13 @@ def printable(text: str) -> str:
     if text.isprintable() and text.isascii():
         return text
     return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def folder_name(path: str) -> str:
+    """Return the folder *path* as people say it: `~` for their home, printable."""
+    home = str(Path("~").expanduser())
+    inside = home not in ("", "/", "~") and (path == home or path.startswith(home + "/"))
+    return printable("~" + path[len(home) :] if inside else path)
 
 
 def _escape(char: str) -> str:

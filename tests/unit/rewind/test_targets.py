@@ -204,7 +204,8 @@ def test_a_cell_that_made_no_point_stands_for_the_one_before_it(sparse, text):
     target = resolve(text, sparse.timeline)
 
     assert target.operation == turn_of(sparse, 2).id
-    assert target.sentence.startswith("[3] made no point of its own; the one before it is meant. Back to just after [2].")
+    meant = "[3] made no point of its own; the one before it is meant. Back to just after [2]."
+    assert target.sentence.startswith(meant)
 
 
 def test_a_first_cell_that_made_no_point_stands_for_the_start(sparse):

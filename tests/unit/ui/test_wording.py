@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbrewind.ui.payload import to_json
-from nbrewind.ui.wording import count, duration, first_line, moment, printable, shown_path, size, typed_bytes
+from nbrewind.ui.wording import (
+    count,
+    duration,
+    first_line,
+    folder_name,
+    moment,
+    printable,
+    shown_path,
+    size,
+    typed_bytes,
+)
 
 names = st.binary(max_size=40).map(os.fsdecode)
 
@@ -78,3 +88,13 @@ def test_paths_outside_are_shown_as_a_person_writes_them():
     assert shown_path("/home/me/shared/conf.json", "/home/me/work") == "../shared/conf.json"
     assert shown_path("/etc/passwd", "/home/me/deep/er/work") == "/etc/passwd"
     assert shown_path("data/a.csv", "/home/me/work") == "data/a.csv"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("/home/me", "~"), ("/home/me/churn", "~/churn"), ("/home/meg", "/home/meg"), ("/data/\udcff", r"/data/\xff")],
+)
+def test_a_folder_is_named_from_home_where_it_is_inside(monkeypatch, path, said):
+    monkeypatch.setenv("HOME", "/home/me")
+
+    assert folder_name(path) == said

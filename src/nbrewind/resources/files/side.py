@@ -144,6 +144,9 @@ def read_range(data: bytes) -> Range:
     try:
         fields = json.loads(data).items()
         known: dict[str, Any] = {name: value for name, value in fields if name in Range.__dataclass_fields__}
-        return Range(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+        whole: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in known.items()
+        }
+        return Range(**whole)
     except (ValueError, TypeError, AttributeError) as problem:
         raise DamagedObject(_UNREADABLE) from problem

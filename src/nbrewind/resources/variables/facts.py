@@ -99,7 +99,8 @@ def compile_cell(source: str) -> CodeType:
     filters = warnings.filters
     filters.insert(0, quiet)  # type: ignore[attr-defined]  # typeshed says Sequence; it is a list
     try:
-        return compile(source, "<nbrewind>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        code: CodeType = compile(source, "<nbrewind>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        return code
     finally:
         for index, entry in enumerate(filters):
             if entry is quiet:

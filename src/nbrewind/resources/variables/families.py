@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from nbrewind.resources.variables.kinds import QUIET, Kind, kind_of
 
@@ -53,7 +53,7 @@ def _holds(value: object, roots: frozenset[str]) -> bool:
 def _parts(one: object) -> list[object]:
     cls = type(one)
     if cls in (list, tuple, set, frozenset):
-        return list(islice(one, _MOST))  # type: ignore[call-overload, no-any-return]
+        return list(islice(one, _MOST))  # type: ignore[call-overload]
     if cls is dict:
         return list(islice(one.values(), _MOST))  # type: ignore[attr-defined]
     if _is_object_array(one):
@@ -65,8 +65,11 @@ def _parts(one: object) -> list[object]:
 
 def _is_object_array(value: object) -> bool:
     numpy = sys.modules.get("numpy")
-    array = getattr(numpy, "ndarray", None)
-    return isinstance(array, type) and issubclass(type(value), array) and bool(array.dtype.__get__(value).hasobject)
+    array: Any = getattr(numpy, "ndarray", None)
+    if not (isinstance(array, type) and issubclass(type(value), array)):
+        return False
+    whole: Any = array
+    return bool(whole.dtype.__get__(value).hasobject)
 
 
 def drawing() -> bool:

@@ -95,14 +95,14 @@ class SharedState:
         if cls is types.FunctionType:
             self._function(one)  # type: ignore[arg-type]  # its exact type
         elif issubclass(cls, types.ModuleType):
-            if types.ModuleType.__getattribute__(one, "__dict__") is self._namespace:  # type: ignore[arg-type]
+            if types.ModuleType.__getattribute__(one, "__dict__") is self._namespace:
                 self.escape = "__main__"
             elif is_user_module(name_of_module(one)):
                 self._module(name_of_module(one))
         elif issubclass(cls, type):
             kind = kind_of(one)
             if kind.foreign:
-                self._add(list(type.__getattribute__(one, "__dict__").values()))  # type: ignore[arg-type]
+                self._add(list(type.__getattribute__(one, "__dict__").values()))
             elif kind.own:
                 self.cells.append(one)
         elif one is self._namespace:

@@ -106,4 +106,4 @@ def dictionary(holder: object) -> Any:
     """Return what a module or class holds, without running code of its own."""
     if isinstance(holder, type):
         return type.__getattribute__(holder, "__dict__")
-    return types.ModuleType.__getattribute__(holder, "__dict__")  # type: ignore[arg-type]  # a module
+    return types.ModuleType.__getattribute__(holder, "__dict__")

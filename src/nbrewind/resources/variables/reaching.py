@@ -142,13 +142,13 @@ class Walk:
                     if name in self._namespace:
                         follow.append(self._namespace[name])
         else:
-            name = function.__globals__.get("__name__")
-            if isinstance(name, str) and is_user_module(name):
-                self.modules.add(name)
+            home = function.__globals__.get("__name__")
+            if isinstance(home, str) and is_user_module(home):
+                self.modules.add(home)
 
     def _module(self, module: object) -> None:
         name = name_of_module(module)
-        if types.ModuleType.__getattribute__(module, "__dict__") is self._namespace:  # type: ignore[arg-type]
+        if types.ModuleType.__getattribute__(module, "__dict__") is self._namespace:
             self.escape = "__main__"
         elif is_user_module(name):
             self.modules.add(name)
