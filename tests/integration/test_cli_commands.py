@@ -15,6 +15,7 @@ import pytest
 from nbrewind.ui.cli import main
 from tests.builders import TestWorkspace
 from tests.sessions import Book, attached
+from tests.stores import stores_below
 
 
 @dataclass(frozen=True)
@@ -288,3 +289,20 @@ def test_a_reader_that_has_seen_enough_ends_it_without_complaint(kept):
 
     assert done.stdout == b"{"
     assert done.stderr == b""
+
+
+def test_verify_tells_by_its_exit_status_and_list_shows_the_damaged_point(
+    shell: Shell, kept: TestWorkspace, home: Path
+) -> None:
+    shell("verify")
+    (store,) = stores_below(home)
+    for pack in (store / "shadow" / "objects" / "pack").glob("*.pack"):
+        data = bytearray(pack.read_bytes())
+        data[len(data) // 2] ^= 1
+        pack.chmod(0o600)
+        pack.write_bytes(data)
+
+    ran = shell("verify", status=6)
+
+    assert "Damaged; everything else can be used:" in ran.out
+    assert "✕ damaged" in shell("list").out

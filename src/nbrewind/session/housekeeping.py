@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,20 +14,25 @@ from typing import Any
 
 from nbrewind.capture import hook
 from nbrewind.errors import GitUnavailable, RewindError, StoreError
-from nbrewind.model import EntryKind, FileState, Note, ObjectId, Operation, OperationKind
+from nbrewind.model import Note, OperationId, OperationKind
 from nbrewind.resources.files.mounts import mount_of
 from nbrewind.resources.files.restore import files_recoverer
 from nbrewind.resources.files.scan import Listing, Scan
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.rewind.recovery import recover_session
+from nbrewind.session.attach import damage_notes
+from nbrewind.session.looking import stored_changes
 from nbrewind.session.moving import Moving
 from nbrewind.session.roots import all_roots
 from nbrewind.session.status import Status
+from nbrewind.session.verification import note_findings, replaying
 from nbrewind.store.locks import is_held
+from nbrewind.store.oplog import read_log
 from nbrewind.store.shadow.checks import fsck
 from nbrewind.store.shadow.collection import collect
 from nbrewind.store.shadow.git import GitRunner
 from nbrewind.store.shadow.maintenance import count_objects, repack
+from nbrewind.store.shadow.repository import ShadowRepository
 
 __all__ = ["Housekeeping"]
 
@@ -190,39 +196,32 @@ class Housekeeping(Moving):
         )
 
     def verify(self) -> tuple[Note, ...]:
-        """Read and hash every object of every point; return what is damaged (empty: all is well)."""
-        self._look_at_disk()
-        with hook.suspended():
-            notes = [Note("store", problem) for problem in fsck(self._parts.repository, self._git)]
-            seen: set[tuple[ObjectId, int]] = set()
-            for operation in self.operations:
-                notes += [Note(operation.id, reason) for reason in self._problems(operation, seen)]
-        return (*self.damaged, *dict.fromkeys(notes))
+        """Replay every point and compare its hashes; return what is damaged (empty: all is well).
 
-    def _problems(self, operation: Operation, seen: set[tuple[ObjectId, int]]) -> Iterator[str]:
-        try:
-            self.code_of(operation)
-            self.outputs_of(operation)
-            tree = self.tree(operation)
-            states = [state for change in self.changes_of(operation) for state in (change.before, change.after)]
-        except RewindError as error:
-            yield error.message
-            return
-        found: list[tuple[str, FileState]] = [("", state) for state in states if state is not None]
-        try:
-            found += list(tree.walk()) if tree is not None else []
-        except RewindError as error:
-            yield error.message
-        for path, state in found:
-            if state.object is None or state.kind not in (EntryKind.FILE, EntryKind.SYMLINK):
-                continue
-            if (state.object, state.size) in seen:
-                continue
-            seen.add((state.object, state.size))
-            try:
-                self._parts.repository.verify_content(state)
-            except RewindError as error:
-                yield f"{path or state.object}: {error.message}"
+        Lists show a damaged point as such from then on, in other processes too.
+
+        Raises:
+            StoreError: The log or the repository cannot be opened.
+        """
+        self._look_at_disk()
+        parts = self._parts
+        damaged: dict[OperationId, str] = {}
+        notes: list[Note] = []
+        with hook.suspended(), closing(ShadowRepository.open(parts.repository.path, create=False)) as repository:
+            # Anew, from the disk: what this process has in memory proves nothing.
+            reading = read_log(parts.paths.log)
+            notes += [Note("store", problem) for problem in fsck(repository, self._git)]
+            with replaying(repository, self.settings.temp_roots) as replay:
+                for operation in reading.operations:
+                    found = list(dict.fromkeys(replay.problems(operation, partial(stored_changes, repository))))
+                    notes += [Note(operation.id, reason) for reason in found]
+                    if found:
+                        damaged[operation.id] = found[0]
+            for note in damage_notes(reading.damaged):
+                damaged[OperationId(note.subject)] = note.reason
+                notes.append(note)
+            note_findings(parts.paths, damaged)
+        return tuple(dict.fromkeys((*self.damaged, *notes)))
 
 
 def _not_covered(scan: Scan, missing: tuple[Note, ...]) -> tuple[Note, ...]:

@@ -17,9 +17,11 @@ from nbrewind.rewind.restoration import outside_state
 from nbrewind.rewind.targets import NOTHING_CHANGED, Target, resolve
 from nbrewind.session.core import Core
 from nbrewind.session.points import Difference, HistoryRow, Point, make_points
+from nbrewind.session.verification import noted_findings
 from nbrewind.store.codec import from_json
+from nbrewind.store.shadow.repository import ShadowRepository
 
-__all__ = ["Looking"]
+__all__ = ["Looking", "stored_changes"]
 
 _TREES = 8
 
@@ -38,7 +40,7 @@ class Looking(Core):
         The last cell is saved first if that is still to be done.
         """
         self._finish_capture()
-        return make_points(self.timeline, self.damaged, self.changes_of)
+        return make_points(self.timeline, self.damaged, self.changes_of, noted_findings(self._parts.paths))
 
     def point(self, operation: OperationId) -> Point:
         """Return one row.
@@ -76,8 +78,7 @@ class Looking(Core):
             return operation.changes
         known = self._stored_changes.get(operation.id)
         if known is None:
-            text = self._parts.repository.read_text(operation.changes_at)
-            known = self._stored_changes[operation.id] = from_json(tuple[Change, ...], text)
+            known = self._stored_changes[operation.id] = stored_changes(self._parts.repository, operation)
         return known
 
     def tree(self, operation: Operation) -> SnapshotTree | None:
@@ -242,6 +243,17 @@ def _can_be_path(text: str) -> bool:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
+
+
+def stored_changes(repository: ShadowRepository, operation: Operation) -> tuple[Change, ...]:
+    """Return all changes of *operation*, inline or read from *repository*.
+
+    Raises:
+        MissingObject, DamagedObject: the stored list cannot be read.
+    """
+    if operation.changes_at is None:
+        return operation.changes
+    return from_json(tuple[Change, ...], repository.read_text(operation.changes_at))
 
 
 def _cwd() -> str:

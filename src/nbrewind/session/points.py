@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from nbrewind.errors import StoreError
@@ -76,9 +76,15 @@ class HistoryRow:
 
 
 def make_points(
-    timeline: Timeline, damaged: Iterable[Note], changes_of: Callable[[Operation], tuple[Change, ...]]
+    timeline: Timeline,
+    damaged: Iterable[Note],
+    changes_of: Callable[[Operation], tuple[Change, ...]],
+    found: Mapping[OperationId, str] | None = None,
 ) -> tuple[Point, ...]:
-    """Return one row per operation of *timeline*, oldest first, then one per damaged frame."""
+    """Return one row per operation of *timeline*, oldest first, then one per damaged frame.
+
+    *found* is what a verification found: points of which something cannot come back.
+    """
     away = _taken_back_by(timeline)
     last_run = {turn.turn.number: turn.id for turn in timeline.turns if turn.turn}
     attached = max(
@@ -90,6 +96,7 @@ def make_points(
         _point(operation, timeline, changes_of, away, names, last_run, of_this_kernel)
         for operation in timeline.operations
     ]
+    points = [replace(point, damage=point.damage or (found or {}).get(point.id, "")) for point in points]
     points += [
         Point(
             id=OperationId(note.subject), kind=OperationKind.TURN, at=0.0, line=Line.DAMAGED, has_files=False,

@@ -75,6 +75,11 @@ class SessionPaths:
         return f"{self.root}/archive"
 
     @property
+    def damaged(self) -> str:
+        """What the last verification found, for lists to show; JSON, by operation."""
+        return f"{self.root}/damaged"
+
+    @property
     def index(self) -> str:
         """What a kernel may remember between runs to start faster; never the truth."""
         return f"{self.root}/index"

@@ -157,7 +157,7 @@ def status(**options: Any) -> None:
 @cli.command()
 @common
 def verify(**options: Any) -> None:
-    """Read every kept byte and compare its hash."""
+    """Replay every point aside and compare its hashes."""
     run(Call(verb="verify"), **options)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbrewind.errors import RefusalReason, RewindError, RewindRefused, StoreError, UsageError
-from nbrewind.model import Note, PlanOptions, RewindPlan
+from nbrewind.model import Note, OperationId, PlanOptions, RewindPlan
 from nbrewind.rewind.targets import resolve, title
 from nbrewind.session.names import bound_by
 from nbrewind.session.session import Session
@@ -211,10 +211,17 @@ class Desk:
         notes = self.session.verify()
         page = Page(data={"damaged": _data(notes)})
         if not notes:
-            return page.say("All points were read and their hashes compared: all is well.")
+            return page.say("All points were replayed and their hashes compared: all is well.")
         page.exit_status = StoreError.exit_status
         page.say("Damaged; everything else can be used:", Tone.PROBLEM)
-        return page.list(_lines(notes, self.session.workspace), Tone.PROBLEM)
+        timeline = self.session.timeline
+        named = [
+            Note(title(timeline.operation(OperationId(note.subject)), timeline), note.reason)
+            if note.subject in timeline
+            else note
+            for note in notes
+        ]
+        return page.list([f"{printable(note.subject)}: {printable(note.reason)}" for note in named], Tone.PROBLEM)
 
     def _gc(self) -> Page:
         notes = self.session.gc()
