@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["dump_operation", "from_json", "load_operation", "to_json"]
 
 T = TypeVar("T")
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
 
 
 def to_json(value: object) -> str:
     """Return *value*, made of the model's dataclasses, as one line of ASCII JSON."""
-    return json.dumps(_converter().unstructure(value), separators=(",", ":"))
+    return json.dumps(_plain(value), separators=(",", ":"))
 
 
 def from_json(cls: type[T], text: str | bytes) -> T:
@@ -55,16 +56,42 @@ def load_operation(line: bytes) -> Operation:
     return from_json(Operation, line)
 
 
+def _plain(value: Any) -> Any:
+    """Return what `json` takes of *value*. By hand: a new session only writes, and need not wait for cattrs."""
+    kind: Any = type(value)
+    if kind in _AS_IT_IS:
+        return value
+    fields = _fields(kind)
+    if fields is not None:
+        found = ((name, getattr(value, name), default) for name, default in fields)
+        return {name: _plain(content) for name, content, default in found if content != default}
+    if isinstance(value, dict):
+        return {key: _plain(content) for key, content in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+@functools.cache
+def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+    """Return the fields of a dataclass with their defaults, None for another class."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple((field.name, _default(field)) for field in dataclasses.fields(kind) if field.init)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    # Equal to nothing else where there is no default.
+    return field.default
+
+
 @functools.cache
 def _converter() -> Converter:
     # Imported at first use: loading the extension must not wait for it.
     from cattrs import Converter
-    from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
+    from cattrs.gen import make_dict_structure_fn
 
     converter = Converter(detailed_validation=False)
-
-    def omitting_defaults(cls: type[Any]) -> Any:
-        return make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True)
 
     def from_object(cls: type[Any]) -> Any:
         fields = make_dict_structure_fn(cls, converter)
@@ -75,7 +102,6 @@ def _converter() -> Converter:
         element = converter.get_structure_hook(element_type)
         return lambda value, _: tuple([element(one, element_type) for one in _of_kind(value, list)])
 
-    converter.register_unstructure_hook_factory(dataclasses.is_dataclass, omitting_defaults)
     converter.register_structure_hook_factory(dataclasses.is_dataclass, from_object)
     converter.register_structure_hook_factory(_is_array, from_array)
     for kind, structure in ((str, _text), (int, _integer), (float, _number), (bool, _truth)):
