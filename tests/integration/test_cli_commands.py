@@ -306,3 +306,16 @@ def test_verify_tells_by_its_exit_status_and_list_shows_the_damaged_point(
 
     assert "Damaged; everything else can be used:" in ran.out
     assert "✕ damaged" in shell("list").out
+
+
+def test_without_git_gc_is_one_clear_line_and_changes_nothing(
+    shell: Shell, kept: TestWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+    ran = shell("gc", status=8)
+
+    assert ran.out == ""
+    (line,) = ran.err.splitlines()
+    assert line.startswith("Not packed, nothing changed: git is not installed, or older than 2.30.")

@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +30,7 @@ from nbrewind.session.verification import note_findings, replaying
 from nbrewind.store.locks import is_held
 from nbrewind.store.oplog import read_log
 from nbrewind.store.shadow.checks import fsck
-from nbrewind.store.shadow.collection import collect
+from nbrewind.store.shadow.collection import Collected, collect
 from nbrewind.store.shadow.git import GitRunner
 from nbrewind.store.shadow.maintenance import count_objects, repack
 from nbrewind.store.shadow.repository import ShadowRepository
@@ -174,26 +175,29 @@ class Housekeeping(Moving):
 
     # -- the store ------------------------------------------------------------------------------------------------
 
-    def gc(self) -> tuple[Note, ...]:
-        """Pack the store and drop what nothing names any more; return figures.
+    def gc(self) -> Collected:
+        """Pack the store and drop what nothing names any more; return what that came to.
 
         Raises:
             GitUnavailable: git is not installed.
-            RewindRefused: (busy, disk-full) nothing was changed.
+            RewindRefused: (busy, disk-full) nothing was removed.
+            StoreError: A log, an intent or an object cannot be read; nothing was removed.
         """
         if self._git.available() is None:
-            raise GitUnavailable("git is not installed, or older than 2.30; the store is not packed.")
+            raise GitUnavailable(
+                "Not packed, nothing changed: git is not installed, or older than 2.30.",
+                hint="Points and rewinds work without it; the store only takes more room.",
+            )
         with self._planning():
             repository = self._parts.repository
+            before = count_objects(repository)
             repack(repository, self._git)
             keep = partial(all_roots, self._parts.store, repository)
             done = collect(repository, self._git, self._parts.gc, keep, patience=_PATIENCE)
             self._generation = self._parts.gc.generation()
             repository.forget()
-        return (
-            Note("objects", f"{done.objects_before} → {done.objects_after}"),
-            Note("freed", f"{max(0, done.freed)} bytes"),
-        )
+            after = count_objects(repository)
+        return replace(done, objects_before=before.objects + before.loose, freed=max(0, before.size - after.size))
 
     def verify(self) -> tuple[Note, ...]:
         """Replay every point and compare its hashes; return what is damaged (empty: all is well).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from nbrewind.errors import RefusalReason, RewindError, RewindRefused, StoreError, UsageError
@@ -21,7 +21,7 @@ from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import operation_data
 from nbrewind.ui.preview import preview_page, result_page
 from nbrewind.ui.story import done_before
-from nbrewind.ui.wording import printable, shown_path
+from nbrewind.ui.wording import printable, shown_path, size
 from nbrewind.ui.words import Call
 
 __all__ = ["Desk"]
@@ -224,8 +224,10 @@ class Desk:
         return page.list([f"{printable(note.subject)}: {printable(note.reason)}" for note in named], Tone.PROBLEM)
 
     def _gc(self) -> Page:
-        notes = self.session.gc()
-        return Page(data={"gc": _data(notes)}).say("The store is packed.").list(_lines(notes, ""))
+        done = self.session.gc()
+        objects = f"{done.objects_before:,} objects before, {done.objects_after:,} now"
+        freed = f"{size(done.freed)} freed" if done.freed > 0 else "nothing to free"
+        return Page(data={"gc": asdict(done)}).say(f"The store is packed: {objects}; {freed}.")
 
 
 _NOTHING_LEFT = (RefusalReason.NEW_TURNS, RefusalReason.UNKNOWN_CHECKPOINT)
