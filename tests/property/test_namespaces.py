@@ -49,10 +49,10 @@ def differences(seed: int, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("first", range(FIRST, FIRST + PROGRAMS, BATCH))
-def test_going_back_equals_a_fresh_run(first: int, tmp_path: Path) -> None:
+def test_going_back_equals_a_fresh_run(first: int, ground: Path) -> None:
     found: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(first, min(first + BATCH, FIRST + PROGRAMS)):
-            found += differences(seed, tmp_path / str(seed))
+            found += differences(seed, ground / str(seed))
     assert found == []

@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from sys import getrefcount
 
 from nbrewind.model import Note, VariableState
 from nbrewind.resources.variables.graph import rebuild
@@ -29,6 +30,7 @@ __all__ = ["Examination"]
 
 _ATOMS = frozenset({int, float, bool, complex, type(None)})
 _TRIES = 3
+_ALONE = 4
 
 
 @contextmanager
@@ -84,7 +86,7 @@ class Examination:
                 self._take(name)
             self._take_classes()
             found = groups(self._streams, self.census.unlinked)
-            fresh = [self._component(names) for names in found]
+            fresh = [self._component(*part) for names in found for part in self._parts(names)]
             for stream in self._streams.values():
                 stream.memo = None
                 stream.handles.clear()
@@ -101,7 +103,9 @@ class Examination:
             self.late.add(name)
             self._streams[name] = self._reference(name, value, "the time for this turn was over")
             return
-        slices = sliced(value, self._memory.proved.get(name, frozenset()))
+        # With one more reference than those of the namespace, of this object, this name and the call, it is shared.
+        alone = getrefcount(value) <= _ALONE
+        slices = sliced(value, self._memory.proved.get(name, frozenset())) if alone else None
         if slices is not None:
             self._slices[name], self._memory.proved[name] = slices
             self._streams[name] = Pickled(
@@ -175,15 +179,25 @@ class Examination:
         self.census.held.clear()
         return found
 
-    def _component(self, names: list[str]) -> Fresh:
+    def _parts(self, names: list[str]) -> list[tuple[list[str], Pickled]]:
+        """Return *names* with their one stream; each with its own where there is no time or room for that."""
+        if len(names) == 1:
+            return [(names, self._streams[names[0]])]
+        # Classes first: their instances may need a `__new__` of theirs.
+        ordered = sorted(names, key=lambda name: (not is_class(name), name))
+        try:
+            with time_limit(self.census.overdue):
+                whole = pickled({name: self._values[name] for name in ordered}, self.census)
+        except (TimeUp, Failure, RecursionError, MemoryError):
+            for name in names:
+                self._streams[name].notes.append("stored apart from what it shares objects with")
+            return [([name], self._streams[name]) for name in names]
+        for name in names:
+            whole.notes += [note for note in self._streams[name].notes if note not in whole.notes]
+        return [(names, whole)]
+
+    def _component(self, names: list[str], whole: Pickled) -> Fresh:
         parts = [self._streams[name] for name in names]
-        whole = parts[0]
-        if len(names) > 1:
-            # Classes first: their instances may need a `__new__` of theirs.
-            ordered = sorted(names, key=lambda name: (not is_class(name), name))
-            whole = self._pickled(min(names), {name: self._values[name] for name in ordered})
-            for part in parts:
-                whole.notes += [note for note in part.notes if note not in whole.notes]
         digests = {name: _digest(part) for name, part in zip(names, parts, strict=True)}
         heads = {name.removeprefix(CLASS): self._heads[name.removeprefix(CLASS)] for name in names if is_class(name)}
         anchors = dict.fromkeys(whole.anchors)

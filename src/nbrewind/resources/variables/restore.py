@@ -213,7 +213,7 @@ class VariablesResource:
             for name in self._loaded.failed:
                 rows.pop(name, None)
             stale = frozenset(self._loaded.failed) | frozenset(note.subject for note in self._loaded.notes)
-            tracker.known = Known(rows, tracker.bindings(), stored.shelves, stale)
+            tracker.known = Known(rows, tracker.bindings(), stored.shelves, stale, classes=True)
         self._stored = None
         return tuple(self._notes)
 

@@ -31,15 +31,21 @@ from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["Known", "VariableTracker", "VariablesSnapshot", "changes_between"]
 
+_TEXT = frozenset({str})
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a checkpoint holds: *rows* by every name in them, and the address of each name's object then."""
+    """What a checkpoint holds: *rows* by every name in them, and the address of each name's object then.
+
+    *stale* names are looked at next time whatever is reached; *classes*: there may be rows of classes.
+    """
 
     rows: Mapping[str, Row] = field(default_factory=dict)
     bindings: Mapping[str, int] = field(default_factory=dict)
     shelves: Shelves = field(default_factory=Shelves)
     stale: frozenset[str] = frozenset()
+    classes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +95,13 @@ class VariableTracker:
 
     def bindings(self) -> dict[str, int]:
         """Return the address of what each of the user's names is bound to now."""
-        hidden = self._port.hidden()
-        return {name: id(value) for name, value in self.namespace.items() if name not in hidden and type(name) is str}
+        namespace = self.namespace
+        found = dict(zip(namespace, map(id, namespace.values()), strict=True))
+        for name in self._port.hidden():
+            found.pop(name, None)
+        if not _TEXT.issuperset(map(type, found)):
+            found = {name: place for name, place in found.items() if type(name) is str}
+        return found
 
     def examine(
         self,
@@ -142,8 +153,8 @@ class VariableTracker:
 
     def _rows_after(self, bindings: Mapping[str, int], fresh: Iterable[Fresh], late: set[str]) -> dict[str, Row]:
         known = self.known.rows
-        rows = {name: row for name, row in known.items() if is_class(name) or name in bindings}
-        dropped = {row.names for name, row in known.items() if name not in rows}
+        rows = dict(known)
+        dropped = {rows.pop(name).names for name in known.keys() - bindings.keys() if not is_class(name)}
         for one in fresh:
             old = known.get(one.row.names[0])
             same = old is not None and old.digest == one.row.digest and old.names == one.row.names
@@ -157,7 +168,10 @@ class VariableTracker:
             for name in names:
                 if name in rows and rows[name].names == names:
                     del rows[name]
-        return _without_orphans(rows)
+        # No class, no orphan: with thousands of names the search is the dearest part of a trivial turn.
+        return (
+            _without_orphans(rows) if self.known.classes or any(is_class(one.row.names[0]) for one in fresh) else rows
+        )
 
     def store(self, examined: Examined, writer: PackWriter) -> VariablesSnapshot:
         """Store what was found; any thread. The caller finishes the writer, then adopts.
@@ -176,7 +190,8 @@ class VariableTracker:
             for row in stored:
                 rows.update(dict.fromkeys(row.names, row))
         changes = tuple(changes_between(known.rows, rows, examined.late))
-        after = Known(rows, examined.bindings, shelves, examined.stale)
+        classes = known.classes or any(is_class(name) for one in examined.fresh for name in one.row.names)
+        after = Known(rows, examined.bindings, shelves, examined.stale, classes)
         return VariablesSnapshot(shelves.address, changes, examined.notes, known, after)
 
     def adopt(self, snapshot: VariablesSnapshot) -> None:
@@ -220,7 +235,12 @@ def changes_between(
     before: Mapping[str, Row], after: Mapping[str, Row], late: bool = False
 ) -> Iterable[VariableChange]:
     """Yield what differs between two checkpoints, by name."""
-    for name in sorted(before.keys() | after.keys()):
+    names = {name for name, row in after.items() if before.get(name) is not row}
+    names |= before.keys() - after.keys()
+    if any(map(is_class, names)):
+        # A name for a class shows what became of the class, which has a row of its own.
+        names |= {name for name, row in after.items() if row.anchors}
+    for name in sorted(names):
         if is_class(name):
             continue
         old, new = _shown(before, name), _shown(after, name)

@@ -133,8 +133,8 @@ CASES = {
 
 
 @pytest.mark.parametrize(("first", "second", "holds"), CASES.values(), ids=CASES)
-def test_identity_comes_back(first: str, second: str, holds: str, tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_identity_comes_back(first: str, second: str, holds: str, ground: Path) -> None:
+    book = Notebook(ground)
     book.run(first)
     book.run(second)
 
@@ -144,10 +144,10 @@ def test_identity_comes_back(first: str, second: str, holds: str, tmp_path: Path
 
 
 @pytest.mark.parametrize(("first", "second", "holds"), CASES.values(), ids=CASES)
-def test_a_new_kernel_gets_the_same(first: str, second: str, holds: str, tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_new_kernel_gets_the_same(first: str, second: str, holds: str, ground: Path) -> None:
+    book = Notebook(ground)
     book.run(first)
-    later = Notebook(tmp_path)
+    later = Notebook(ground)
     later.points = book.points
 
     later.back(1)
@@ -155,8 +155,8 @@ def test_a_new_kernel_gets_the_same(first: str, second: str, holds: str, tmp_pat
     assert eval(holds, later.ns)
 
 
-def test_nothing_of_the_user_is_kept_alive(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_nothing_of_the_user_is_kept_alive(ground: Path) -> None:
+    book = Notebook(ground)
     book.run(
         "import weakref\nclass T: pass\nt = T(); t.me = [t]; gone = []\n"
         "t.me.clear(); f = weakref.finalize(t, gone.append, 1)"
@@ -167,8 +167,8 @@ def test_nothing_of_the_user_is_kept_alive(tmp_path: Path) -> None:
     assert book.ns["gone"] == [1]
 
 
-def test_what_a_rewind_took_away_is_held_until_the_guard_lets_go(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_what_a_rewind_took_away_is_held_until_the_guard_lets_go(ground: Path) -> None:
+    book = Notebook(ground)
     book.run("import weakref\ngone = []\nclass T: pass")
     book.run("t = T(); watch = weakref.ref(t)")
     watch = book.ns["watch"]

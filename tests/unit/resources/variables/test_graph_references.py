@@ -12,8 +12,8 @@ def subjects(book: Notebook) -> set[str]:
     return {note.subject for note in (*book.last.notes, *book.notes)}
 
 
-def test_what_cannot_be_stored_is_the_same_object_again(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_what_cannot_be_stored_is_the_same_object_again(ground: Path) -> None:
+    book = Notebook(ground)
     book.run(
         "import threading\nlock = threading.Lock(); mixed = {'lock': lock, 'data': [1]}; gen = (n for n in range(3))"
     )
@@ -28,8 +28,8 @@ def test_what_cannot_be_stored_is_the_same_object_again(tmp_path: Path) -> None:
     assert {"lock", "mixed", "gen"} <= subjects(book)
 
 
-def test_what_is_dead_is_named_and_the_rest_comes_back(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_what_is_dead_is_named_and_the_rest_comes_back(ground: Path) -> None:
+    book = Notebook(ground)
     book.run("gen = (n for n in range(3)); box = {'gen': gen, 'data': [1]}")
     book.run("del gen; box = None")
 
@@ -58,8 +58,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_object_harms_nothing_else(code: str, tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_hostile_object_harms_nothing_else(code: str, ground: Path) -> None:
+    book = Notebook(ground)
     book.run(f"{code}\nh = H(); box = [h, 1]; ok = [1]")
     hostile = book.ns["h"]
     book.run("box.append(2); ok.append(2)")
@@ -71,8 +71,8 @@ def test_a_hostile_object_harms_nothing_else(code: str, tmp_path: Path) -> None:
     assert book.ns["h"] is hostile or type(book.ns["h"]).__name__ == "H"
 
 
-def test_a_hanging_object_costs_a_second_once(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_hanging_object_costs_a_second_once(ground: Path) -> None:
+    book = Notebook(ground)
     exec(
         "import time\nclass Slow:\n    def __getstate__(self): time.sleep(60)\ns = Slow(); ok = [1]; box = [Slow(), 1]",
         book.ns,
@@ -91,8 +91,8 @@ def test_a_hanging_object_costs_a_second_once(tmp_path: Path) -> None:
     assert {"s", "box"} <= subjects(book)
 
 
-def test_very_deep_structures_come_back(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_very_deep_structures_come_back(ground: Path) -> None:
+    book = Notebook(ground)
     book.run(
         "class L:\n    def __init__(s, n): s.n = n; s.v = 0\nh = None\nfor _ in range(50_000): h = L(h)\n"
         "k = []\nfor _ in range(50_000): k = [k]"
@@ -105,8 +105,8 @@ def test_very_deep_structures_come_back(tmp_path: Path) -> None:
     assert len(book.ns["k"]) == 1  # type: ignore[arg-type]
 
 
-def test_too_large_is_named_and_stays(tmp_path: Path) -> None:
-    book = Notebook(tmp_path, max_size=2000)
+def test_too_large_is_named_and_stays(ground: Path) -> None:
+    book = Notebook(ground, max_size=2000)
     book.run("big = [str(n) for n in range(2000)]; ok = [1]")
     book.run("ok.append(2)")
 
@@ -117,8 +117,8 @@ def test_too_large_is_named_and_stays(tmp_path: Path) -> None:
     assert "big" in subjects(book)
 
 
-def test_a_client_of_a_library_stays_whole(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_client_of_a_library_stays_whole(ground: Path) -> None:
+    book = Notebook(ground)
     book.run(
         "import socket, http.client\n"
         "s = socket.socket(); h = http.client.HTTPConnection('x'); h.sock = s; box = {'h': h, 'n': [1]}"
@@ -133,10 +133,10 @@ def test_a_client_of_a_library_stays_whole(tmp_path: Path) -> None:
     assert book.ns["box"] == {"h": client, "n": [1]}
 
 
-def test_an_open_file_reads_on_where_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "f.txt"
+def test_an_open_file_reads_on_where_it_was(ground: Path) -> None:
+    path = ground / "f.txt"
     path.write_text("a\nb\nc\n")
-    book = Notebook(tmp_path / "store")
+    book = Notebook(ground / "store")
     book.run(f"f = open({str(path)!r}); f.readline(); g = f")
     book.run("f.readline(); f.close(); del f, g")
 
@@ -146,8 +146,8 @@ def test_an_open_file_reads_on_where_it_was(tmp_path: Path) -> None:
     exec("f.close()", book.ns)
 
 
-def test_a_database_in_memory_comes_back(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_database_in_memory_comes_back(ground: Path) -> None:
+    book = Notebook(ground)
     book.run(
         "import sqlite3\ncon = sqlite3.connect(':memory:')\n"
         "_ = con.executescript('create table t(x); insert into t values (1)')"
@@ -162,8 +162,8 @@ def test_a_database_in_memory_comes_back(tmp_path: Path) -> None:
     exec("con.close()", book.ns)
 
 
-def test_a_cache_is_rebuilt_and_named(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_cache_is_rebuilt_and_named(ground: Path) -> None:
+    book = Notebook(ground)
     book.run("import functools\n@functools.lru_cache(maxsize=3)\ndef sq(n): return n * n\nsq(2)")
     book.run("sq(3); sq.cache_clear()")
 
@@ -173,8 +173,8 @@ def test_a_cache_is_rebuilt_and_named(tmp_path: Path) -> None:
     assert "sq" in {note.subject for note in book.notes}
 
 
-def test_a_task_that_goes_on_is_named(tmp_path: Path) -> None:
-    book = Notebook(tmp_path)
+def test_a_task_that_goes_on_is_named(ground: Path) -> None:
+    book = Notebook(ground)
     book.run("x = 1; L = []")
     book.run(
         "import threading\nstop = threading.Event()\ndef run():\n"
