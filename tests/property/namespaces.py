@@ -131,7 +131,7 @@ _STATEMENTS = [
     "{V} = f",
     "f()",
     "{V} = Node",
-    "{V} = vars({W}) if type({W}).__module__ == '__main__' else 0",
+    "{V} = vars({W}) if type({W}).__module__ == '__main__' and type({W}) is not Kind else 0",
     "{V}.y.append(3)",
     "{V} = {W}.y",
     "{V} = {W}.get",
@@ -271,11 +271,14 @@ class Description:
         elif isinstance(value, list) or kind.__name__ == "deque":
             parts += [of(one) for one in value]
         elif kind.__module__ in ("builtins", "itertools"):
-            reduced = value.__reduce__()[1:] if kind is not object else ()
-            if kind.__name__ == "list_iterator" and len(reduced) < 2:
+            try:
+                reduced = value.__reduce__()[1:] if kind is not object else ()
+            except TypeError:
+                return ["something that cannot be looked into"]
+            if kind.__name__.endswith("_iterator") and len(reduced) < 2:
                 # One that is through says no more of its list, and comes back as one over an empty list.
                 return ["nothing"]
-            if kind.__name__ == "list_iterator" and not reduced[0][0]:
+            if kind.__name__.endswith("_iterator") and not reduced[0][0]:
                 return ["nothing"]
             return [of(one) for one in reduced]
         if hasattr(value, "__dict__"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
-__all__ = ["KernelPort", "Sealer", "StatePort"]
+from nbrewind.model import Note
+
+__all__ = ["KernelPort", "Sealer", "StatePort", "StateUndo"]
 
 
 class KernelPort(Protocol):
@@ -18,13 +20,22 @@ class KernelPort(Protocol):
         """Return the names in it that are not the user's: In, Out, get_ipython, `_`, `_i1` and the like."""
 
 
+class StateUndo(Protocol):
+    """Puts back process state. *notes* say what could not be restored."""
+
+    notes: tuple[Note, ...]
+
+    def __call__(self) -> None:
+        """Put back what stood before the restore."""
+
+
 class StatePort(Protocol):
     """Process state beside the namespace, by provider. Called on the kernel's main thread only."""
 
     def capture(self) -> Mapping[str, bytes]:
         """Return each provider's present state, encoded; equal bytes mean that nothing changed."""
 
-    def restore(self, states: Mapping[str, bytes]) -> Callable[[], None]:
+    def restore(self, states: Mapping[str, bytes]) -> StateUndo:
         """Make *states* stand, as one step of `apply`; return what puts back the state before.
 
         Unknown names are skipped.

@@ -8,6 +8,8 @@ How to call it, on the kernel's main thread:
 * `prepare` examines everything that lives (no separate full comparison is needed right before), keeps it in the
   rewind's archive, checks the seal, and builds and checks all new objects. `resource.address` is then what the
   operation's checkpoint gets as `variables`, and `resource.variable_changes` what goes into `Operation.variables`.
+  `resource.archived` is the address of what lived before, in the archive's pack: equal to the last checkpoint's, unless
+  something changed since, and then nothing but a reference of the caller's keeps it.
 * `apply` swaps names, patches live classes and memory, and sets process state; `rollback` puts all of it back.
 * `finish` makes the tracker believe the target and hands what was taken away to *guard*. The session calls
   `guard.release()` when the undo expires: when the next turn begins, after `Settings.pending_ttl`, and at close.
@@ -78,6 +80,7 @@ class VariablesResource:
         self._current: Mapping[str, Row] = {}
         self._notes: list[Note] = []
         self.variable_changes: tuple[VariableChange, ...] = ()
+        self.archived: ObjectId | None = None
 
     @property
     def address(self) -> ObjectId | None:
@@ -95,7 +98,8 @@ class VariablesResource:
             examined = tracker.examine(None, keep=True)
             held = tracker.memory.references.hold()
         # The archive: an undo of what nobody else has kept.
-        self._current = tracker.store(examined, context.archive.writer).known.rows
+        before = tracker.store(examined, context.archive.writer)
+        self._current, self.archived = before.known.rows, before.address
         try:
             self._stored = read_variables(self._repository, self._target, tracker.sealer)
             self._build(self._stored, examined, held)
@@ -180,7 +184,11 @@ class VariablesResource:
         self._steps.bind(namespace, values, self._gone)
         states = self._tracker.states
         if states is not None and self._stored is not None and self._names is None:
-            self._steps.add(states.restore(self._stored.process))
+            undo = states.restore(self._stored.process)
+            self._steps.add(undo)
+            self._notes += undo.notes
+            # With the objects that the restore took out of the process.
+            discarded.append(undo)
         self._guard.hold(*discarded)
 
     def _settle(self, value: object, kind: str, state: Any) -> None:

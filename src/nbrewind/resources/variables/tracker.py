@@ -47,6 +47,11 @@ class Known:
     stale: frozenset[str] = frozenset()
     classes: bool = False
 
+    @property
+    def process(self) -> Mapping[str, bytes]:
+        """Process state by provider, for `StatePort.describe` of two of them."""
+        return {name: state for name, (state, _) in self.shelves.process.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class VariablesSnapshot:
@@ -181,9 +186,9 @@ class VariableTracker:
         """
         known = self.known
         shelves = known.shelves
-        process = {name: state for name, (state, _) in shelves.process.items()}
+        process = known.process
         rows = dict(examined.rows)
-        if examined.fresh or examined.gone or process != dict(examined.process) or shelves.address is None:
+        if examined.fresh or examined.gone or process != examined.process or shelves.address is None:
             shelves, stored = store_rows(
                 writer, examined.fresh, examined.gone, shelves, examined.process, self._held, self.sealer
             )

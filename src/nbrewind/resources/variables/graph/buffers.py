@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 from dataclasses import dataclass, field
 
-import xxhash
-
+from nbrewind.resources.variables.graph.digests import digest
 from nbrewind.store.shadow.objects import Unstable
 
 __all__ = ["CHUNK", "Buffer", "BufferTable", "HashCache", "chunk_hashes", "memory_at"]
 
 CHUNK = 64 << 10
 _BLOCK = 1 << 20
+_REMEMBERED = 10_000
 _PER_BLOCK = _BLOCK // CHUNK
 
 
@@ -44,18 +45,17 @@ class HashCache:
 
     def put(self, address: int, hashes: Hashes) -> None:
         """Remember *hashes*."""
+        self._known.pop((address, hashes.size), None)
         self._known[address, hashes.size] = hashes
-
-    def keep_only(self, places: set[tuple[int, int]]) -> None:
-        """Forget all but *places*, once they are many."""
-        if len(self._known) > 2 * len(places) + 64:
-            self._known = {place: hashes for place, hashes in self._known.items() if place in places}
+        if len(self._known) > _REMEMBERED:
+            # The oldest half: what lives is entered anew by every capture that meets it.
+            for place in list(self._known)[: _REMEMBERED // 2]:
+                del self._known[place]
 
 
 def chunk_hashes(memory: memoryview, previous: Hashes | None = None) -> Hashes:
     """Return the digests of *memory*; only blocks that differ from *previous* are looked at a second time."""
     size = len(memory)
-    digest = xxhash.xxh3_128_digest
     if size <= CHUNK:
         whole = digest(memory)
         return Hashes(size, (whole,), (whole,))
@@ -90,7 +90,10 @@ class Buffer:
     @property
     def digest(self) -> bytes:
         """The digest of the whole."""
-        return xxhash.xxh3_128_digest(b"".join(self.hashes.blocks) + self.size.to_bytes(8, "little"))
+        whole: bytes = hashlib.blake2b(
+            b"".join(self.hashes.blocks) + self.size.to_bytes(8, "little"), digest_size=16
+        ).digest()
+        return whole
 
     def memory(self) -> memoryview:
         """Return the live bytes."""
@@ -105,7 +108,7 @@ class Buffer:
         data = self.copies.get(number)
         if data is None:
             data = bytes(self.memory()[number * CHUNK : (number + 1) * CHUNK])
-        if xxhash.xxh3_128_digest(data) != key:
+        if digest(data) != key:
             raise Unstable("A variable changed while it was saved.")
         return data
 

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from sys import getrefcount
 from typing import Any
 
-import xxhash
+from nbrewind.resources.variables.graph.digests import digest
 
 __all__ = ["LEAST", "SLICE", "SliceMemory", "joined", "sliced"]
 
@@ -44,10 +44,10 @@ def sliced(value: Any, proved: SliceMemory) -> tuple[list[bytes], SliceMemory] |
         digests: set[bytes] = set()
         for piece in _pieces(value):
             data = marshal.dumps(piece, _VERSION)
-            digest = xxhash.xxh3_128_digest(data)
-            if digest not in proved:
+            key = digest(data)
+            if key not in proved:
                 _prove(piece if kind is list else list(chain.from_iterable(piece)))
-            digests.add(digest)
+            digests.add(key)
             parts.append(data)
     except (ValueError, _NotPlain):
         return None
