@@ -18,7 +18,7 @@ from nbrewind.session.session import Line, Session, TurnEnd, TurnStart
 
 @pytest.fixture
 def settings(workspace, home):
-    return make_settings(Surroundings({}, str(home), str(workspace.root), ("/tmp",)))
+    return make_settings(Surroundings({}, str(home), str(workspace.root), (str(home / "tmp"),)))
 
 
 @pytest.fixture

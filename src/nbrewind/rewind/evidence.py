@@ -32,7 +32,8 @@ class Evidence:
     """Everything that a plan may look at. The head's tree must be that of the disk: settle before planning.
 
     *difference* yields the paths in which the trees of two operations differ; without it the trees are walked.
-    *notebook* is the session's own document, relative to the workspace. *remembered* as for `Draft`.
+    *notebooks* are the names of the session's own document, now and before it was renamed, relative to the workspace.
+    *remembered* as for `Draft`.
     """
 
     timeline: Timeline
@@ -40,7 +41,7 @@ class Evidence:
     tree_of: Callable[[Operation], Tree | None]
     current: Callable[[str], FileState | None]
     difference: Callable[[Operation, Operation], Iterable[Difference]] | None = None
-    notebook: str = ""
+    notebooks: frozenset[str] = frozenset()
     remembered: Callable[[str, FileState], bool] = never_remembered
     force_deletions: int = 50
 

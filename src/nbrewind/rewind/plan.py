@@ -134,7 +134,7 @@ def _draft_claimed(
     for path, record in records.paths.items():
         if not record.claimed:
             continue
-        if path == evidence.notebook:
+        if path in evidence.notebooks:
             draft.kept[path] = _NOTEBOOK
             continue
         then = _state_at_goal(path, record, wanted, goal)
@@ -166,7 +166,7 @@ def _draft_rest(draft: Draft, evidence: Evidence, goal: Operation, records: Reco
         record = records.paths.get(path)
         if path in draft or (record is not None and record.claimed):
             continue
-        if path == evidence.notebook:
+        if path in evidence.notebooks:
             draft.kept[path] = _NOTEBOOK
         elif options.everything:
             draft.bring(path, now, then)

@@ -17,6 +17,7 @@ from nbrewind.resources.files.restore import files_recoverer
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.core import Parts
+from nbrewind.session.notebooks import became
 from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
 from nbrewind.store.frames import Damage
@@ -63,13 +64,15 @@ def open_writable_store(settings: Settings) -> StorePaths:
 def hold_free(store: StorePaths, notebook: str, holder: str) -> Held:
     """Take the newest session of *notebook* (or of none) that nobody holds, else begin one.
 
+    A session whose notebook was renamed to *notebook* since is one of it.
+
     Raises:
         StoreError: nothing can be written.
     """
     for session in list_sessions(store):
         paths = store.session(session)
         try:
-            if is_held(paths) is not None or notebook_of(paths) not in (notebook, ""):
+            if is_held(paths) is not None or not _is_of(paths, notebook):
                 continue
             return hold(store, session, holder)
         except (SessionLocked, StoreError):
@@ -95,10 +98,10 @@ def hold(store: StorePaths, session: SessionId, holder: str) -> Held:
         raise
 
 
-def notebook_of(paths: SessionPaths) -> str:
-    """Return the notebook that a session was last used with."""
+def _is_of(paths: SessionPaths, notebook: str) -> bool:
     operations = read_log(paths.log).operations
-    return operations[-1].notebook if operations else ""
+    last = operations[-1].notebook if operations else ""
+    return last in (notebook, "") or became(operations, last, notebook)
 
 
 def wire(

@@ -32,6 +32,7 @@ from nbrewind.session.core import LOGGER
 from nbrewind.session.judgement import with_conflicts, with_links
 from nbrewind.session.looking import Looking
 from nbrewind.session.neighbours import Neighbours
+from nbrewind.session.notebooks import renamed
 from nbrewind.session.outside import Keeper, before_images, outside_changes
 from nbrewind.session.roots import COPY, roots_of
 from nbrewind.session.texts import Texts, texts_of
@@ -68,6 +69,7 @@ class Keeping(Looking):
         self._distrust = False
         self._open: TurnStart | None = None
         self._neighbours = Neighbours(self._parts.store, self.id)
+        self._other_notebooks: frozenset[str] = frozenset()
 
     # -- one span -------------------------------------------------------------------------------------------------
 
@@ -76,6 +78,7 @@ class Keeping(Looking):
         is_turn = span.header.kind is SpanKind.TURN
         others = bool(span.ran or span.forked or span.children)
         scan = tracker.scan(force=span.forced(), full=self._distrust, doubtful=others)
+        self._follow_notebook(scan)
         if not is_turn and span.empty and not tracker.changed(scan):
             self._copying = False
             return Captured.NOTHING
@@ -225,6 +228,20 @@ class Keeping(Looking):
         recorder = self._parts.recorder
         images = recorder.secret_images() if recorder is not None else {}
         return self._parts.secrecy.values(span, images, scan)
+
+    def _follow_notebook(self, scan: Scan) -> None:
+        """Go on with the notebook under the name that it has now, where it was renamed."""
+        if not self.notebook or os.path.lexists(self.notebook):
+            return
+        found = frozenset(
+            self._absolute(f"{folder}/{name}" if folder else name)
+            for folder, listing in scan.folders.items()
+            for name in listing.signatures
+            if name.endswith(".ipynb")
+        )
+        if found != self._other_notebooks:
+            self._other_notebooks = found
+            self.notebook = renamed(self.operations, self.notebook, found) or self.notebook
 
     def _remember_secrets(self, span: SpanRecord, changes: Iterable[Change]) -> None:
         """Keep in memory what stood in secret files before *span*, and what stands there now."""

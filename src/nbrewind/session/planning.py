@@ -152,14 +152,15 @@ class Planning(Recording):
             )
 
     def _evidence(self) -> Evidence:
-        notebook = self._parts.coverage.within(self.notebook) if self.notebook else None
+        names = {self.notebook, *(operation.notebook for operation in self.operations)} - {""}
+        notebooks = (self._parts.coverage.within(name) for name in names)
         return Evidence(
             timeline=self.timeline,
             changes_of=self.changes_of,
             tree_of=self.tree,
             current=self.state_now,
             difference=self._difference,
-            notebook=notebook or "",
+            notebooks=frozenset(name for name in notebooks if name),
             remembered=lambda path, state: self._parts.vault.holds(self._absolute(path), state),
             force_deletions=self.settings.force_deletions,
         )

@@ -104,7 +104,7 @@ def test_the_sessions_own_notebook_is_kept_and_listed():
     model.turn({"nb.ipynb": "1", "a": "1"})
 
     plan = plan_rewind(
-        replace(model.evidence, notebook="nb.ipynb"), model.target("start"), PlanOptions(everything=True)
+        replace(model.evidence, notebooks=frozenset({"nb.ipynb"})), model.target("start"), PlanOptions(everything=True)
     )
 
     assert [step.path for step in plan.steps] == ["a"]
