@@ -99,7 +99,9 @@ class PackDirectory:
                 stamp = os.stat(self.path).st_mtime_ns
                 if stamp == self._stamp and not force:
                     return
-                stems = {name[:-4] for name in os.listdir(self.path) if name.endswith(".idx")}
+                names = set(os.listdir(self.path))
+                # An index alone, which a power cut between the two renames can leave, must promise nothing.
+                stems = {name[:-4] for name in names if name.endswith(".idx") and f"{name[:-4]}.pack" in names}
             except FileNotFoundError:
                 stamp, stems = -1, set()
             except OSError as problem:

@@ -362,3 +362,21 @@ def test_chain_of_deltas_without_end_is_damaged(repository: ShadowRepository, tm
     Path(pack.path + ".pack").write_bytes(data)
     with pytest.raises(DamagedObject):
         ShadowRepository.open(repository.path).read(commit)
+
+
+def test_an_index_without_its_pack_promises_nothing(tmp_path: Path) -> None:
+    repository = ShadowRepository.open(str(tmp_path / "shadow"))
+    with repository.writer() as writer:
+        oid = writer.blob(b"content")
+        writer.finish()
+    repository.close()
+    (pack,) = (tmp_path / "shadow" / "objects" / "pack").glob("*.pack")
+    pack.unlink()
+
+    again = ShadowRepository.open(str(tmp_path / "shadow"))
+    assert not again.contains(oid)
+    with again.writer() as writer:
+        assert writer.blob(b"content") == oid
+        writer.finish()
+    assert again.read(oid) == b"content"
+    again.close()
