@@ -30,6 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from nbrewind.capture import hook
 from tests.builders import TestKernel, TestWorkspace
 from tests.sessions import Book, attached
 
@@ -89,9 +90,11 @@ class Git:
 
     def run(self, *words: str) -> str:
         """Run one git command."""
-        done = subprocess.run(
-            ["git", *words], cwd=self.workspace.root, env=self.environment, capture_output=True, check=True
-        )
+        # Not to be taken for a child process of the cells: these are looked for everywhere.
+        with hook.suspended():
+            done = subprocess.run(
+                ["git", *words], cwd=self.workspace.root, env=self.environment, capture_output=True, check=True
+            )
         return done.stdout.decode().strip()
 
     def commit(self) -> None:
