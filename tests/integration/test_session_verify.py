@@ -29,8 +29,7 @@ def left(workspace, home):
         with book.turn():
             workspace.write({"big": "small now", "f": "3"})
         book.head()
-        points = {point.number: point for point in book.session.points() if point.number}
-    return points
+        return {point.number: point for point in book.session.points() if point.number}
 
 
 def opened(workspace, home):
