@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
 import types
 import weakref
@@ -84,7 +85,7 @@ _VALUES = [
     "slice(1, 2)",
     "iter([1, 2, 3, 4])",
     "enumerate('abcd')",
-    "itertools.count(3)",
+    "iter((1, 2, 3))",
     "zip([1, 2, 3], {W} if isinstance({W}, list) else [1])",
 ]
 
@@ -147,7 +148,7 @@ _STATEMENTS = [
     "{V} = memoryview({W})",
     "{V}.add(8)",
     "{V}.setdefault('q', []).append(1)",
-    "{V} = np.frombuffer({W}, 'u1')",
+    "{V} = np.frombuffer({W}, 'u1') if isinstance({W}, (bytes, bytearray)) else 0",
     "{V}.flags.writeable = False",
     "{V} = classmethod",
     "{V} = {W}.view('u1')",
@@ -211,6 +212,8 @@ class Description:
             return (kind.__name__, repr(value))
         if isinstance(value, types.ModuleType):
             return ("module", value.__name__)
+        if kind.__module__ == "numpy" and hasattr(kind, "itemsize") and kind.__name__ not in ("ndarray", "void"):
+            return (kind.__name__, repr(value))
         if value is self.namespace:
             return "the namespace"
         if kind not in (tuple, frozenset):
@@ -246,7 +249,7 @@ class Description:
         if kind is weakref.ref:
             return [of(value())]
         if kind is weakref.WeakValueDictionary:
-            return [(key, of(one)) for key, one in sorted(value.items())]
+            return [(key, of(one)) for key, one in sorted(value.items(), key=repr)]
         if kind in (staticmethod, classmethod):
             return [of(value.__func__)]
         if kind is property:
@@ -254,9 +257,9 @@ class Description:
         if kind is memoryview:
             return [of(value.obj)]
         if kind.__name__.endswith(("_keys", "_values")):
-            return [repr(list(value))]
+            return [of(one) for one in value]
         if kind is types.MappingProxyType:
-            return [repr(value)]
+            return [of(gc.get_referents(value)[0])]
         if kind.__name__ == "Generator":
             return [repr(value.bit_generator.state)]
         if kind is bytearray:

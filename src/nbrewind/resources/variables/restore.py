@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -129,6 +129,7 @@ class VariablesResource:
             self._gone = {name for name in examined.bindings if name not in stored.rows}
             lost = self._loaded.failed.keys() & examined.bindings.keys()
             self._gone |= {name for name in lost if self._other(stored, name)}
+            self._notes += _as_it_is(stored, wanted - {name for names in rows for name in names})
         self._notes += self._loaded.notes
         self._notes += [Note(name, reason) for name, reason in self._loaded.failed.items() if not is_class(name)]
         self.variable_changes = tuple(
@@ -233,6 +234,13 @@ class VariablesResource:
     def close(self) -> None:
         """Let go of what was built."""
         self._loaded, self._patches = Loaded(), []
+
+
+def _as_it_is(stored: StoredVariables, names: Iterable[str]) -> Iterator[Note]:
+    """Yield what stays bound to the same object, whose own state nobody can put back."""
+    for name in sorted(names):
+        for kind in dict.fromkeys(stored.rows[name].tokens.values()):
+            yield Note(name, f"the same object, as it is now: {kind}")
 
 
 def _disarm(values: list[Any], steps: Steps) -> None:

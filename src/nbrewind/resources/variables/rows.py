@@ -50,7 +50,7 @@ class Row:
     *sliced*: the variable is one plain container, stored in slices. *tokens*: objects kept by reference, with their
     types; *anchors*: classes that the stream names; *heads*: of the classes that the component holds. *opaque*: some
     object may hold what its stream does not tell, so that memory is never patched under it. *outside*: the buffers that
-    pickle itself asks for, in that order.
+    pickle itself asks for, in that order; *quiet*: like *tokens*, of objects whose state the stream holds.
     """
 
     names: tuple[str, ...]
@@ -67,6 +67,7 @@ class Row:
     notes: tuple[str, ...] = ()
     opaque: bool = False
     outside: tuple[int, ...] = ()
+    quiet: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """Return the row as one line of JSON."""
@@ -89,6 +90,7 @@ class Row:
             "o": self.notes,
             "p": self.opaque,
             "q": self.outside,
+            "u": dict(self.quiet),
         }
         record |= {key: value for key, value in optional.items() if value}
         return json.dumps(record, separators=(",", ":"))
@@ -122,6 +124,7 @@ def row_from_text(text: str | bytes) -> Row:
             notes=tuple(record.get("o", ())),
             opaque=record.get("p", False),
             outside=tuple(record.get("q", ())),
+            quiet=record.get("u", {}),
         )
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise DamagedObject(f"A row of the variables cannot be read ({error}).") from error

@@ -149,11 +149,15 @@ class VariableTracker:
             wanted.update([name for name, place in bindings.items() if old.get(name) != place])
             wanted.update([name for name in old if name not in bindings])
         wanted |= known.stale
-        # Whatever shares an object with one of them may have changed through it.
-        for name in [*wanted]:
-            row = known.rows.get(name)
+        # Whatever shares an object with one of them may have changed through it, and so may the classes that it named:
+        # the name of a class may be another's by now.
+        todo = [*wanted]
+        while todo:
+            row = known.rows.get(todo.pop())
             if row is not None:
-                wanted.update(row.names)
+                more = {*row.names, *(CLASS + uid for uid in row.anchors)} - wanted
+                wanted |= more
+                todo += more
         return {name for name in wanted if name in bindings or is_class(name)}
 
     def _rows_after(self, bindings: Mapping[str, int], fresh: Iterable[Fresh], late: set[str]) -> dict[str, Row]:
@@ -204,7 +208,8 @@ class VariableTracker:
         if snapshot.base is not self.known:
             raise RuntimeError("BUG: the snapshot was made on other ground")
         self.known = snapshot.known
-        tokens = {token for row in self.known.rows.values() if row.tokens for token in row.tokens}
+        rows = [row for row in self.known.rows.values() if row.tokens or row.quiet]
+        tokens = {token for row in rows for token in (*row.tokens, *row.quiet)}
         self.memory.references.keep_only(tokens)
         if snapshot.known is not snapshot.base:
             changed = {row.digest: row for row in self.known.rows.values() if row.buffers}

@@ -71,6 +71,9 @@ def _root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _reduce_view(pickler: Reducing, array: np.ndarray[Any, Any], root: np.ndarray[Any, Any]) -> Any:
+    if root.dtype.hasobject and array.dtype != root.dtype:
+        # Addresses of objects, read as numbers: nothing to keep.
+        return pickler.by_reference(array)
     start = _low(root)
     offset = array.ctypes.data - start
     if not (root.flags.c_contiguous or root.flags.f_contiguous):
