@@ -366,3 +366,6 @@ class Settings:
     turns: str = "each"
     every_n_turns: int = 0
     git_anchor: bool = True
+    variables: bool = True
+    max_variable_size: int = 1 << 30
+    key_file: str = ""

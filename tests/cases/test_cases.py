@@ -17,7 +17,9 @@ from tests.builders import TestKernel, TestWorkspace
 
 pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("sound_stores")]
 
-CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases.json").read_text())}
+HERE = Path(__file__).parent
+CASES = {case["id"]: case for case in json.loads((HERE / "cases.json").read_text())}
+OF_VARIABLES = {case["id"]: case for case in json.loads((HERE / "variables.json").read_text())}
 HOST_SIDE = {
     "F29": "test_a_file_of_another_process_survives_a_rewind",
     "F36": "test_a_notebook_rewritten_on_disk_is_kept_and_can_be_restored",
@@ -30,7 +32,7 @@ HOST_SIDE = {
     "S29": "test_no_git_and_no_writable_home",
 }
 IN_KERNEL = [name for name, case in CASES.items() if case["check"] and name not in HOST_SIDE]
-WITH_VARIABLES = [name for name, case in CASES.items() if case["variables"]]
+WITH_VARIABLES = [name for name, case in CASES.items() if case["variables"] and name not in HOST_SIDE]
 
 
 def do_cell(kernel: TestKernel, cell: str) -> None:
@@ -44,6 +46,10 @@ def do_cell(kernel: TestKernel, cell: str) -> None:
     if event == "interrupt-after":
         kernel.interrupt_after(float(argument), body)
     elif event == "restart-kernel":
+        kernel.restart()
+    elif event in ("kill-kernel-in-cell", "expects-death"):
+        kernel.kill_after(1.0, body)
+    elif event == "new-kernel":
         kernel.restart()
     else:
         pytest.fail(f"unknown event {event}")
@@ -81,8 +87,25 @@ def test_files_and_history_of_a_case_come_back(name: str, kernel: TestKernel) ->
 
 
 @pytest.mark.parametrize("name", WITH_VARIABLES)
-def test_variables_of_a_case_come_back(name: str) -> None:
-    pytest.skip("variables come with the next issue")
+def test_variables_of_a_case_come_back(name: str, kernel: TestKernel) -> None:
+    play(kernel, CASES[name])
+
+    assert not failures(kernel, CASES[name]["variables"])
+
+
+@pytest.mark.parametrize("name", OF_VARIABLES)
+def test_a_case_of_variables_comes_back(name: str, kernel: TestKernel) -> None:
+    case = OF_VARIABLES[name]
+    for needed in case["needs"]:
+        pytest.importorskip(needed)
+
+    report = play(kernel, case)
+
+    failed = failures(kernel, case["check"])
+    if failed and case["tier"] == "honest":
+        assert all(named in report for named in case["must_name_if_not_restored"]), (failed, report)
+    else:
+        assert not failed, report
 
 
 def test_every_case_is_covered(request: pytest.FixtureRequest) -> None:

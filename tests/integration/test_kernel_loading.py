@@ -60,7 +60,7 @@ def test_unloading_leaves_no_trace(plain):
 
 def test_loaded_twice_and_reloaded_there_is_one_turn_per_cell(plain, workspace):
     plain.run("%load_ext nbrewind\n%load_ext nbrewind")
-    plain.run("import nbrewind; nbrewind.load_ipython_extension(get_ipython())", silent=True)
+    plain.run("__import__('nbrewind').load_ipython_extension(get_ipython())", silent=True)
     plain.run("open('a', 'w').write('1')")
     plain.run("%reload_ext nbrewind")
     plain.run("open('a', 'w').write('2')")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from nbrewind.errors import RewindError
+from nbrewind.extension.atomic import is_atomic
 from nbrewind.extension.cells import is_blank, is_only_magics
 from nbrewind.extension.history import ShellState
 from nbrewind.model import TurnStatus
@@ -30,6 +33,9 @@ class TurnPort(Protocol):
 
     def end_turn(self, end: TurnEnd) -> None:
         """Close it. Never raises."""
+
+    def take_back_turn(self) -> str:
+        """Take the turn back that just ended; return the sentence that says so. Raises RewindError."""
 
 
 class OutputPort(Protocol):
@@ -109,6 +115,7 @@ class CellHooks:
         self._turn_is_open = True
         start = TurnStart(
             code=raw,
+            transformed=getattr(info, "transformed_cell", None),
             number=number,
             cell_id=getattr(info, "cell_id", None),
             started=time.time(),
@@ -131,8 +138,21 @@ class CellHooks:
                 status, error = outcome(result)
                 outputs = self._outputs.end(raised_by(result))
                 self._session.end_turn(TurnEnd(status=status, error=error, ended=time.time(), outputs=outputs))
+                if status is not TurnStatus.OK and is_atomic(
+                    getattr(getattr(result, "info", None), "raw_cell", "") or ""
+                ):
+                    self._take_back()
         finally:
             self._state.leave()
+
+    def _take_back(self) -> None:
+        """Bring back what stood before the cell that failed, and say so in its output."""
+        self._state.enter("")
+        try:
+            said = self._session.take_back_turn()
+        except RewindError as error:
+            said = f"%%atomic: the cell failed and could not be taken back: {error.message}"
+        sys.stdout.write(f"{said}\n")
 
     def _push(self, cell: _Cell) -> bool:
         """Note that *cell* runs; return whether it is the outermost."""

@@ -14,12 +14,14 @@ from typing import Any
 
 from nbrewind.capture.outputs import OutputCollector
 from nbrewind.errors import RewindError
+from nbrewind.extension.atomic import AtomicCells
 from nbrewind.extension.configuration import jupyter_config
 from nbrewind.extension.exits import Exits
 from nbrewind.extension.frozen import CellBrake
 from nbrewind.extension.greeting import greeting
 from nbrewind.extension.history import ShellState
 from nbrewind.extension.hooks import CellHooks
+from nbrewind.extension.kernel import UserNamespace
 from nbrewind.extension.settings import NBRewind, surroundings
 from nbrewind.model import Settings
 from nbrewind.session.current import decline, leave, take
@@ -42,11 +44,13 @@ class _Loaded:
     hooks: CellHooks
     exits: Exits
     brake: CellBrake
+    atomic: AtomicCells
 
     def take_out(self, shell: Any) -> None:
         """Undo all of it, in the order in which consumers come before what they use."""
         self.hooks.uninstall()
         self.brake.uninstall(shell)
+        self.atomic.uninstall(shell)
         self.exits.uninstall()
         self.session.close()
         leave(self.session)
@@ -98,8 +102,9 @@ def _load(shell: Any) -> list[str]:
     folder = str(Path(notebook).parent) if notebook else str(Path.cwd())
     settings = traits.settings(surroundings(folder, getattr(shell, "ipython_dir", "")), _scope(shell, notebook))
     state = ShellState(shell)
+    namespace = UserNamespace(shell)
     try:
-        session = Session.attach(settings, notebook=notebook, kernel=_kernel(shell), shell=state)
+        session = Session.attach(settings, notebook=notebook, kernel=_kernel(shell), shell=state, namespace=namespace)
     except Exception as error:  # noqa: BLE001  the kernel's start comes first
         return [*warnings, _turned_down(error, settings)]
     hooks = CellHooks(shell, session, state, OutputCollector(shell))
@@ -110,9 +115,12 @@ def _load(shell: Any) -> list[str]:
         hooks=hooks,
         exits=Exits(session.close),
         brake=CellBrake(lambda: session.frozen),
+        atomic=AtomicCells(),
     )
+    session.on_rewound(lambda result: namespace.put_back_own())
     hooks.install()
     loaded.brake.install(shell)
+    loaded.atomic.install(shell)
     loaded.exits.install()
     take(session)
     shell.configurables.append(traits)

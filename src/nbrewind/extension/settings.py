@@ -85,6 +85,11 @@ class NBRewind(Configurable):
     min_free_disk = Float(0.05, min=0.0, max=0.99, help="Share of the store's disk that nbrewind leaves free.").tag(
         config=True
     )
+    variables = Bool(True, help="Whether points hold the variables too.").tag(config=True)
+    max_variable_size = Integer(1 << 30, min=1024, help="Bytes. A larger variable is not copied: a rewind leaves the "
+                                "object as it is, and says so.").tag(config=True)  # fmt: skip
+    key_file = Unicode("", help="The key that proves that variables were stored by you. Empty: nbrewind.key in the "
+                       "Jupyter data directory.").tag(config=True)  # fmt: skip
     keep_sessions = Integer(20, min=0, help="Sessions kept in full; 0 keeps all.").tag(config=True)
     durability = Enum(["turn", "power"], "turn", help="'turn': survives a death of the process inside a cell. "
                       "'power': before-images are synced one by one.").tag(config=True)  # fmt: skip
@@ -92,7 +97,8 @@ class NBRewind(Configurable):
 
     _fields: ClassVar[tuple[str, ...]] = (
         "max_file_size", "first_copy", "turn_budget", "max_workspace_files", "max_workspace_size", "min_free_disk",
-        "durability", "pending_ttl", "turns", "every_n_turns", "git_anchor",
+        "durability", "pending_ttl", "turns", "every_n_turns", "git_anchor", "variables", "max_variable_size",
+        "key_file",
     )  # fmt: skip
 
     @classmethod

@@ -44,7 +44,9 @@ def critical() -> Iterator[None]:
     finally:
         # The interrupt last: once its handler is back, the next one may break off what stands here.
         for replaced in sorted(former, key=lambda number: number == signal.SIGINT):
-            signal.signal(replaced, former[replaced])  # type: ignore[arg-type]  # exactly what signal.signal gave
+            # What a rewind restored as the user's handler stays.
+            if signal.getsignal(replaced) is remember:
+                signal.signal(replaced, former[replaced])  # type: ignore[arg-type]  # exactly what signal.signal gave
         with contextlib.ExitStack() as deliveries:
             for deferred in reversed(dict.fromkeys(arrived)):
                 deliveries.callback(signal.raise_signal, deferred)

@@ -13,13 +13,15 @@ from nbrewind.errors import SessionLocked, StoreError
 from nbrewind.model import Note, SessionId, Settings
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.processes import children, writable_files
-from nbrewind.resources.files.restore import files_recoverer
 from nbrewind.resources.files.tracker import FileTracker
+from nbrewind.resources.variables.ports import KernelPort
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.core import Parts
 from nbrewind.session.notebooks import became
+from nbrewind.session.recoverers import recoverers
 from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
+from nbrewind.session.variables import Variables
 from nbrewind.store.frames import Damage
 from nbrewind.store.layout import (
     SessionPaths,
@@ -105,7 +107,14 @@ def _is_of(paths: SessionPaths, notebook: str) -> bool:
 
 
 def wire(
-    settings: Settings, store: StorePaths, held: Held, *, notebook: str, kernel: str, shell: ShellPort | None
+    settings: Settings,
+    store: StorePaths,
+    held: Held,
+    *,
+    notebook: str,
+    kernel: str,
+    shell: ShellPort | None,
+    namespace: KernelPort | None = None,
 ) -> Parts:
     """Return the parts of a held session: recovered, with the tracker on the last checkpoint, not yet recording.
 
@@ -113,8 +122,7 @@ def wire(
         StoreError: the shadow repository cannot be opened.
     """
     repository = ShadowRepository.open(settings.shadow_dir or store.shadow)
-    recoverers = {"files": files_recoverer(settings.workspace)}
-    recovered = recover_session(held.paths, held.log, repository, recoverers)
+    recovered = recover_session(held.paths, held.log, repository, recoverers(settings.workspace))
     coverage = Coverage(settings, notebook)
     tracker = FileTracker(settings.workspace, coverage, repository)
     notes = list(recovered)
@@ -150,6 +158,7 @@ def wire(
         log=held.log,
         recorder=recorder,
         shell=shell,
+        variables=Variables(namespace, settings) if namespace is not None and settings.variables else None,
         damaged=damage_notes(held.log.damaged),
         recovered=tuple(notes),
         notebook=notebook,

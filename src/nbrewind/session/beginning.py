@@ -34,7 +34,6 @@ class Beginning(Capturing):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._worker = Worker()
-        self._begun = self.readonly
         self._first_number = 1
         self._marks_attach = False
         self._found: tuple[Note, ...] = ()
@@ -49,6 +48,8 @@ class Beginning(Capturing):
         shell = self._parts.shell
         self._first_number = shell.next_number() if shell is not None else 1
         with self._mutex, hook.suspended():
+            if self._parts.variables is not None and attach:
+                self._parts.variables.examine(of_turn=False, everything=True)
             is_known = self._parts.tracker.address is not None
             if is_known and self._is_large():
                 self._worker.submit(self._begin_in_background)
@@ -103,8 +104,26 @@ class Beginning(Capturing):
             if state is not None:
                 self._remember_secret(note.subject, state)
         if self._marks_attach:
-            operation = self._append(OperationKind.ATTACH, files=self._files_in_force())
+            self._keep_first_variables()
+            operation = self._append(
+                OperationKind.ATTACH, files=self._files_in_force(), variables=self._variables_in_force
+            )
             self._name_roots(operation)
+
+    def _keep_first_variables(self) -> None:
+        """Store what the kernel held when nbrewind was switched on; a failure leaves the attach without variables."""
+        variables = self._parts.variables
+        if variables is None or not variables.waits:
+            return
+        try:
+            with self._parts.gc.try_shared() as trusted, self._parts.repository.writer(trust=trusted) as writer:
+                kept = variables.store(writer, of_turn=False)
+                writer.finish()
+        except (RewindError, OSError):
+            LOGGER.warning("The variables could not be kept.", exc_info=True)
+            variables.forget()
+            return
+        variables.adopt(kept, of_turn=False)
 
     # -- the first copy -------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from nbrewind.model import Note, Verdict
 from nbrewind.session.core import LOGGER
 from nbrewind.session.keeping import Captured, Keeping
 from nbrewind.session.texts import texts_of
+from nbrewind.session.variables import NOT_KEPT
 from nbrewind.store.layout import new_operation_id
 
 __all__ = ["Captured", "Capturing"]
@@ -75,6 +76,8 @@ class Capturing(Keeping):
         reason = self._health.not_protected or Note("", "it could not be saved")
         try:
             nothing = Attribution((), (), (Note("", reason.reason),), Verdict.PARTIAL)
+            if self._parts.variables is not None:
+                self._parts.variables.adopt(NOT_KEPT, of_turn=True)
             self._log_turn(span, None, nothing, texts_of(span, self._secrets(span)), ())
         except (RewindError, OSError):
             # Its journal stays: the next attach makes the operation from it.

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nbrewind.capture.recorder import Recorder
 from nbrewind.errors import StoreError
@@ -23,6 +23,7 @@ from nbrewind.model import (
     SessionId,
     Settings,
     Turn,
+    VariableChange,
 )
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.tracker import FileTracker
@@ -31,6 +32,7 @@ from nbrewind.rewind.timeline import Timeline
 from nbrewind.session.mutex import Mutex
 from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
+from nbrewind.session.variables import Variables
 from nbrewind.store.layout import SessionPaths, StorePaths, new_operation_id
 from nbrewind.store.locks import GcLock, SessionLock
 from nbrewind.store.oplog import OperationLog
@@ -87,6 +89,7 @@ class Parts:
     log: OperationLog | None = None
     recorder: Recorder | None = None
     shell: ShellPort | None = None
+    variables: Variables | None = None
     operations: tuple[Operation, ...] = ()
     damaged: tuple[Note, ...] = ()
     recovered: tuple[Note, ...] = ()
@@ -161,6 +164,11 @@ class Core:
         return operations[-1].id if operations else None
 
     @property
+    def _variables_in_force(self) -> ObjectId | None:
+        variables = self._parts.variables
+        return variables.address if variables is not None else None
+
+    @property
     def is_child(self) -> bool:
         """Return whether this is a forked copy of the session, which has to keep still."""
         return os.getpid() != self._pid
@@ -191,12 +199,16 @@ class Core:
         changes_at: ObjectId | None = None,
         change_count: int = 0,
         label: str = "",
+        variables: ObjectId | None = None,
+        variable_changes: tuple[VariableChange, ...] = (),
     ) -> Operation:
         """Append an operation that follows the head, and return it."""
         operation = self._draft(
             kind, files=files, operation_id=operation_id, turn=turn, changes=tuple(changes), changes_at=changes_at,
             change_count=change_count, label=label,
         )  # fmt: skip
+        checkpoint = replace(operation.checkpoint, variables=variables)
+        operation = replace(operation, checkpoint=checkpoint, variables=variable_changes)
         self._log().append(operation)
         return operation
 

@@ -148,6 +148,10 @@ def make_settings(surroundings: Surroundings, *, workspace: str = "", store_dir:
             more[name] = tuple(place(value, name, root, surroundings) for value in more[name])
     if more.get("shadow_dir"):
         more["shadow_dir"] = place(more["shadow_dir"], "shadow_dir", root, surroundings)
+    if more.get("key_file"):
+        more["key_file"] = place(more["key_file"], "key_file", surroundings.home or root, surroundings)
+    else:
+        more["key_file"] = os.path.realpath(Path(surroundings.data_dir) / "nbrewind.key")
     shared = tuple(os.path.realpath(surroundings.expand(value)) for value in SHARED_ROOTS)
     settings = Settings(
         store_dir=store,

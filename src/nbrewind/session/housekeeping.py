@@ -17,13 +17,13 @@ from nbrewind.capture import hook
 from nbrewind.errors import GitUnavailable, RewindError, StoreError
 from nbrewind.model import Note, OperationId, OperationKind
 from nbrewind.resources.files.mounts import mount_of
-from nbrewind.resources.files.restore import files_recoverer
 from nbrewind.resources.files.scan import Listing, Scan
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.attach import damage_notes
 from nbrewind.session.looking import stored_changes
 from nbrewind.session.moving import Moving
+from nbrewind.session.recoverers import recoverers
 from nbrewind.session.roots import all_roots
 from nbrewind.session.status import Status
 from nbrewind.session.verification import note_findings, replaying
@@ -164,8 +164,9 @@ class Housekeeping(Moving):
                 raise StoreError(
                     "The session log takes nothing more in this kernel, so cells stay held.", hint="Restart the kernel."
                 )
-            recoverers = {"files": files_recoverer(self.workspace)}
-            notes = recover_session(parts.paths, self._log(), parts.repository, recoverers)
+            notes = recover_session(parts.paths, self._log(), parts.repository, recoverers(self.workspace))
+            if parts.variables is not None:
+                parts.variables.lose()
             self._health.frozen = None
             head = self.timeline.operation(self.head).checkpoint.files if self.head else None
             if head is not None:

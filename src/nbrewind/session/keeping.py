@@ -10,7 +10,6 @@ from typing import Any
 
 from nbrewind.capture.attribution import Attribution, attribute
 from nbrewind.capture.span import SpanKind, SpanRecord
-from nbrewind.errors import InconsistentState, StoreError
 from nbrewind.model import (
     Change,
     FilesAddress,
@@ -22,27 +21,26 @@ from nbrewind.model import (
     OperationKind,
     Turn,
     TurnStatus,
+    VariableChange,
     Verdict,
 )
 from nbrewind.resources.files.scan import Scan
 from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.resources.files.snapshot import Snapshot
 from nbrewind.rewind.critical import critical
-from nbrewind.session.core import LOGGER
 from nbrewind.session.judgement import with_conflicts, with_links
-from nbrewind.session.looking import Looking
 from nbrewind.session.neighbours import Neighbours
 from nbrewind.session.notebooks import renamed
 from nbrewind.session.outside import Keeper, before_images, outside_changes
-from nbrewind.session.roots import COPY, roots_of
 from nbrewind.session.texts import Texts, texts_of
 from nbrewind.session.turns import TurnStart
+from nbrewind.session.upkeep import Upkeep
+from nbrewind.session.variables import NOT_KEPT, Kept, Variables
 from nbrewind.store.codec import to_json
 
 __all__ = ["Captured", "Keeping"]
 
 _INLINE_CHANGES = 64
-_LATELY = "the last cell"
 
 
 class Captured(Enum):
@@ -53,7 +51,7 @@ class Captured(Enum):
     FAILED = "failed"
 
 
-class Keeping(Looking):
+class Keeping(Upkeep):
     """Turns the records of spans into operations. All of it runs under the session's mutex.
 
     Order: objects durable → frame in the log → tracker adopts → journal and raw copies removed. A death in between
@@ -65,6 +63,7 @@ class Keeping(Looking):
         self._started: dict[OperationId, TurnStart] = {}
         self._late: dict[OperationId, Note] = {}
         self._copying = False
+        self._begun = self.readonly
         # Set before a move: hints of what changed are not enough then.
         self._distrust = False
         self._open: TurnStart | None = None
@@ -79,7 +78,9 @@ class Keeping(Looking):
         others = bool(span.ran or span.forked or span.children)
         scan = tracker.scan(force=span.forced(), full=self._distrust, doubtful=others)
         self._follow_notebook(scan)
-        if not is_turn and span.empty and not tracker.changed(scan):
+        variables = self._variables_for(span, started)
+        waits = variables is not None and variables.waits
+        if not is_turn and span.empty and not waits and not tracker.changed(scan):
             self._copying = False
             return Captured.NOTHING
         with self._parts.gc.try_shared() as trusted:
@@ -120,17 +121,18 @@ class Keeping(Looking):
                     for name, found in (("turn", rows), ("later", later))
                     if len(found) > _INLINE_CHANGES
                 }
+                kept = variables.store(writer, of_turn=is_turn) if variables is not None else Kept()
                 if not is_turn and self._open is not None:
                     # A cell began before this was done: what it changes must not be taken for somebody else's.
                     return Captured.NOTHING
                 if writer.pending:
                     self._require_room()
                 writer.finish()
-            notes = (*snapshot.skipped, *outside.notes)
+            notes = (*snapshot.skipped, *outside.notes, *kept.notes)
             judged = judged._replace(turn_changes=rows, external_changes=later)
             # An interrupt between the log and the tracker would make the same operation once more at the next try.
             with critical():
-                return self._log_all(span, started, snapshot, judged, texts, stored, notes)
+                return self._log_all(span, started, snapshot, judged, texts, stored, notes, kept, variables)
 
     def _log_all(
         self,
@@ -141,17 +143,24 @@ class Keeping(Looking):
         texts: Texts,
         stored: dict[str, ObjectId],
         notes: tuple[Note, ...],
+        kept: Kept,
+        variables: Variables | None,
     ) -> Captured:
         """Append the operations of a span whose objects are durable; the tracker believes them only then."""
         files = (snapshot.address or self._parts.tracker.address) if self.settings.git_anchor else None
         logged: list[Operation] = []
         is_turn = span.header.kind is SpanKind.TURN
-        had_effect = bool(judged.turn_changes) or not span.empty
+        had_effect = bool(judged.turn_changes) or not span.empty or kept.has_news
         if is_turn and not (started is not None and started.only_if_effect and not had_effect):
-            logged.append(self._log_turn(span, files, judged, texts, notes, stored.get("turn")))
-        if judged.external_changes:
+            logged.append(self._log_turn(span, files, judged, texts, notes, stored.get("turn"), kept))
+        if variables is not None and (logged or not is_turn):
+            variables.adopt(kept, of_turn=is_turn)
+        elif variables is not None:
+            variables.drop()
+        late = kept.snapshot.changes if kept.snapshot is not None and not is_turn else ()
+        if judged.external_changes or (kept.has_news and not is_turn):
             operation_id = None if is_turn else span.header.operation_id
-            logged.append(self._log_external(files, judged.external_changes, stored.get("later"), operation_id))
+            logged.append(self._log_external(files, judged.external_changes, stored.get("later"), operation_id, late))
         # Without progress what is missing is beyond the budget of the first copy, and stays so.
         self._copying = snapshot.address is not None and any(note.reason == NOT_COPIED for note in snapshot.skipped)
         if snapshot.address is not None:
@@ -170,6 +179,7 @@ class Keeping(Looking):
         texts: Texts,
         notes: tuple[Note, ...],
         changes_at: ObjectId | None = None,
+        kept: Kept = NOT_KEPT,
     ) -> Operation:
         header, outcome = span.header, span.outcome
         late = self._late.get(header.operation_id)
@@ -197,6 +207,8 @@ class Keeping(Looking):
             changes=() if changes_at else judged.turn_changes,
             changes_at=changes_at,
             change_count=len(judged.turn_changes),
+            variables=kept.snapshot.address if kept.snapshot is not None else None,
+            variable_changes=kept.snapshot.changes if kept.snapshot is not None else (),
         )
         if self._parts.shell is not None:
             self._parts.shell.expire()
@@ -208,6 +220,7 @@ class Keeping(Looking):
         changes: tuple[Change, ...],
         changes_at: ObjectId | None,
         operation_id: OperationId | None = None,
+        variable_changes: tuple[VariableChange, ...] = (),
     ) -> Operation:
         return self._append(
             OperationKind.EXTERNAL,
@@ -216,7 +229,14 @@ class Keeping(Looking):
             changes=() if changes_at else changes,
             changes_at=changes_at,
             change_count=len(changes),
+            variables=self._variables_in_force,
+            variable_changes=variable_changes,
         )
+
+    def _variables_for(self, span: SpanRecord, started: TurnStart | None) -> Variables | None:
+        """Return what keeps the variables of *span*; None for one of a dead kernel, and before the attach is logged."""
+        is_turn = span.header.kind is SpanKind.TURN
+        return self._parts.variables if (started is not None if is_turn else self._begun) else None
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -259,42 +279,3 @@ class Keeping(Looking):
         if state.is_secret:
             with suppress(OSError):
                 self._parts.vault.look(self._absolute(path), state)
-
-    def _heed_generation(self) -> None:
-        """Forget what was believed stored if somebody dropped objects since."""
-        generation = self._parts.gc.generation()
-        if generation != self._generation:
-            self._parts.repository.forget()
-            self._generation = generation
-
-    def _require_room(self) -> None:
-        """Raise StoreError where the store's disk is nearly full: the user's own files need the rest."""
-        about = os.statvfs(self._parts.store.root)
-        if about.f_blocks and about.f_bavail < about.f_blocks * self.settings.min_free_disk:
-            raise StoreError(f"The disk is nearly full (less than {self.settings.min_free_disk:.0%} free).")
-
-    def _name_roots(self, operation: Operation) -> None:
-        """Name the objects of *operation* for git's collector. Only a cache: the log is the truth."""
-        for name, oid in roots_of(operation).items():
-            try:
-                self._parts.repository.set_ref(name, oid)
-            except StoreError:
-                LOGGER.debug("A reference could not be written.", exc_info=True)
-                return
-
-    def _name_copy(self, files: FilesAddress) -> None:
-        """Name a commit that no operation names yet: a part of the first copy, or times and modes alone."""
-        with suppress(StoreError):
-            self._parts.repository.set_ref(f"{COPY}/{self.id}", files.commit)
-
-    def _degrade(self, reason: str, number: int | None = None) -> None:
-        """Say that protection is off since this turn; the first one that was not saved counts."""
-        known = self._health.not_protected
-        since = known.subject if known is not None else _LATELY
-        if since == _LATELY and number is not None:
-            since = f"[{number}]"
-        self._health.not_protected = Note(since, reason)
-
-    def _freeze(self, error: InconsistentState) -> None:
-        """Hold all cells until the person recovers or says to go on."""
-        self._health.frozen = Note("session", error.message)

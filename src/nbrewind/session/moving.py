@@ -9,18 +9,21 @@ from typing import Any
 
 from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, StoreError, UsageError
 from nbrewind.model import Note, Operation, OperationKind, PlanOptions, RewindPlan
+from nbrewind.resources import Resource
 from nbrewind.resources.files.processes import writable_files
-from nbrewind.resources.files.restore import FilesResource, files_recoverer
+from nbrewind.resources.files.restore import FilesResource
 from nbrewind.resources.files.snapshot import Snapshot
 from nbrewind.resources.files.tree import SnapshotTree
-from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
+from nbrewind.resources.variables.restore import VariablesResource
+from nbrewind.rewind.plan import plan_redo, plan_restore, plan_undo
 from nbrewind.rewind.targets import NOTHING_CHANGED
 from nbrewind.rewind.transaction import RewindTransaction, TransactionContext
 from nbrewind.session.archiving import write_list
 from nbrewind.session.core import LOGGER, RewindResult
 from nbrewind.session.lines import shell_move
 from nbrewind.session.names import bound_by
-from nbrewind.session.planning import Planning
+from nbrewind.session.recall import Recalling
+from nbrewind.session.recoverers import recoverers
 from nbrewind.session.sealing import SealingLog
 
 __all__ = ["Moving"]
@@ -28,7 +31,7 @@ __all__ = ["Moving"]
 _LONGEST_NAME = 200
 
 
-class Moving(Planning):
+class Moving(Recalling):
     """Carries plans out. Every verb settles first, so that the head is what stands on the disk."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -76,10 +79,12 @@ class Moving(Planning):
         if plan.head == self.head:
             return plan
         fresh = self._planned_again(plan)
-        ignored = {"head": plan.head, "kept": plan.kept}
-        if replace(fresh, **ignored) != plan:  # type: ignore[arg-type]  # two fields of different types
+        ignored = {"head": plan.head, "kept": plan.kept, "variables": plan.variables, "references": plan.references}
+        same = _wanted_variables(fresh) == _wanted_variables(plan)
+        if not same or replace(fresh, **ignored) != plan:  # type: ignore[arg-type]  # fields of different types
             named = sorted({step.path for step in fresh.steps} ^ {step.path for step in plan.steps})
             named = named or [one.path for one, two in zip(fresh.steps, plan.steps, strict=False) if one != two]
+            named = named or sorted({name for name, _ in _wanted_variables(fresh) ^ _wanted_variables(plan)})
             what = f"{named[0]} changed after the preview." if named else "the preview is out of date."
             raise RewindRefused(
                 RefusalReason.STALE_PLAN, f"Not rewound, nothing changed: {what}", hint="Look at a new preview."
@@ -96,13 +101,15 @@ class Moving(Planning):
             )
         match plan.kind:
             case OperationKind.UNDO:
-                return plan_undo(evidence, plan.options)
+                return self._with_variables(plan_undo(evidence, plan.options))
             case OperationKind.REDO:
-                return plan_redo(evidence, plan.options)
+                return self._with_variables(plan_redo(evidence, plan.options))
+            case OperationKind.RESTORE if plan.options.names:
+                return self._with_variables(replace(plan, head=self.timeline.line[-1].id))
             case OperationKind.RESTORE:
                 return plan_restore(evidence, plan.options.paths, plan.target, plan.options)
             case _:
-                return plan_rewind(evidence, plan.target, plan.options)
+                return self._planned(plan.target, plan.options)
 
     def _carry_out(self, plan: RewindPlan) -> tuple[Operation, tuple[Note, ...]]:
         parts = self._parts
@@ -113,13 +120,14 @@ class Moving(Planning):
             parent=self.head if is_restore else plan.target,
             undone=plan.undone,
             asked_by=plan.options.asked_by,
-            label=", ".join(plan.options.paths)[:_LONGEST_NAME] if is_restore else "",
+            label=", ".join((*plan.options.paths, *plan.options.names))[:_LONGEST_NAME] if is_restore else "",
         )
         operation = replace(operation, asked_by=plan.options.asked_by)
         goal = self.tree(self.timeline.operation(plan.target))
         linked = goal.link_group if goal is not None else None
         times = self._folder_times(plan, goal)
-        log = SealingLog(self._log(), lambda made: self._seal(plan, made, times))
+        resource = self._variables_resource(plan)
+        log = SealingLog(self._log(), lambda made: self._seal(plan, made, times, resource))
         with parts.gc.try_shared() as trusted:
             self._heed_generation()
             files = FilesResource(
@@ -135,11 +143,13 @@ class Moving(Planning):
                 repository=parts.repository,
                 trust=trusted,
                 write_list=lambda made, of: write_list(parts.paths, made, of, self.timeline, self.code_of),
-                recoverers={"files": files_recoverer(self.workspace)},
+                recoverers=recoverers(self.workspace),
             )
-            transaction = RewindTransaction(log, [files], context)
+            resources: list[Resource] = [files] if resource is None else [files, resource]
+            transaction = RewindTransaction(log, resources, context)
             try:
-                transaction.run(plan, operation)
+                with self._variables_held(resource):
+                    transaction.run(plan, operation)
             except InconsistentState as error:
                 self._freeze(error)
                 raise
@@ -148,6 +158,8 @@ class Moving(Planning):
         if self._sealed is not None and self._sealed.address is not None:
             parts.tracker.adopt(self._sealed)
         self._name_roots(done)
+        if parts.variables is not None and resource is not None:
+            parts.variables.moved(self._recalled)
         return done, transaction.notes
 
     def _folder_times(self, plan: RewindPlan, goal: SnapshotTree | None) -> dict[str, int]:
@@ -168,7 +180,9 @@ class Moving(Planning):
                     times[folder] = stored.mtime_ns
         return times
 
-    def _seal(self, plan: RewindPlan, operation: Operation, times: Mapping[str, int]) -> Operation:
+    def _seal(
+        self, plan: RewindPlan, operation: Operation, times: Mapping[str, int], resource: VariablesResource | None
+    ) -> Operation:
         """Return *operation* with the checkpoint of what will stand: the moves are made, and not yet true."""
         tracker = self._parts.tracker
         with self._parts.gc.try_shared() as trusted, self._parts.repository.writer(trust=trusted) as writer:
@@ -180,10 +194,15 @@ class Moving(Planning):
                 trailers={"Session": self.id, "Parent": operation.parent or "none"},
                 times=times,
             )
+            address = self._variables_after(resource, plan, writer)
             writer.finish()
         self._sealed = snapshot
         files = (snapshot.address or tracker.address) if self.settings.git_anchor else None
-        return replace(operation, checkpoint=replace(operation.checkpoint, files=files))
+        return replace(
+            operation,
+            checkpoint=replace(operation.checkpoint, files=files, variables=address),
+            variables=resource.variable_changes if resource is not None else (),
+        )
 
     def _move_shell(self, before: Any, operation: Operation) -> None:
         shell = self._parts.shell
@@ -196,13 +215,29 @@ class Moving(Planning):
     def _variables_left(self, plan: RewindPlan) -> tuple[str, ...]:
         """Return the names that the moved turns bind and that are bound now: the move left them as they are."""
         shell = self._parts.shell
-        if shell is None or plan.kind is OperationKind.RESTORE:
+        if shell is None or plan.kind is OperationKind.RESTORE or self._variables_resource(plan) is not None:
             return ()
         bound = shell.bound_names()
         named: set[str] = set()
         for identifier in (*plan.taken_back, *plan.brought_back):
             named |= bound_by(self.code_of(self.timeline.operation(identifier)))
         return tuple(sorted(named & bound))
+
+    def take_back_turn(self) -> str:
+        """Take the turn that just ended back, files and variables; In and Out go on. Return a sentence about it.
+
+        Raises:
+            RewindError: it stays as it is.
+        """
+        self.settle()
+        last = self.timeline.last_turn(self.head) if self.head is not None else None
+        if last is None or last.parent is None:
+            raise RewindRefused(RefusalReason.UNKNOWN_CHECKPOINT, "there is no point before it.")
+        plan = self.plan(last.parent, PlanOptions(only=("files", "variables"), force=True))
+        result = self.rewind(plan)
+        left = [note.subject for note in result.notes if note.subject != "imported modules"]
+        more = f" Except: {', '.join(left)}." if left else ""
+        return f"%%atomic: the cell failed, so what it did to files and variables was taken back.{more}"
 
     def undo(self) -> RewindResult:
         """Take the last rewind back: `rewind(plan_undo())`."""
@@ -231,7 +266,9 @@ class Moving(Planning):
                 RefusalReason.BUSY, "Not named: a turn is open.", hint="Run %rewind name in a cell of its own."
             )
         with self._planning():
-            operation = self._append(OperationKind.NAME, files=self._files_in_force(), label=label)
+            operation = self._append(
+                OperationKind.NAME, files=self._files_in_force(), label=label, variables=self._variables_in_force
+            )
             self._name_roots(operation)
             return operation
 
@@ -244,3 +281,8 @@ class Moving(Planning):
                 self._callbacks.remove(callback)
 
         return end
+
+
+def _wanted_variables(plan: RewindPlan) -> set[tuple[str, str]]:
+    """Return what *plan* makes of variables; what they are now is archived whatever it is."""
+    return {(change.name, change.after.digest if change.after is not None else "") for change in plan.variables}

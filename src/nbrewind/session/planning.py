@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from nbrewind.capture import hook
 from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError
-from nbrewind.model import FileState, Note, Operation, PlanOptions, RewindPlan
+from nbrewind.model import FileState, Note, Operation, OperationId, PlanOptions, RewindPlan
 from nbrewind.resources.files.tree import diff
 from nbrewind.rewind.evidence import Difference, Evidence
 from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
@@ -37,8 +37,14 @@ class Planning(Recording):
             RewindRefused: for a reason of the closed list.
         """
         with self._planning():
-            goal = self.resolve(target).operation
-            return plan_rewind(self._evidence(), goal, options or PlanOptions())
+            return self._planned(self.resolve(target).operation, options or PlanOptions())
+
+    def _planned(self, goal: OperationId, options: PlanOptions) -> RewindPlan:
+        return self._with_variables(plan_rewind(self._evidence(), goal, options))
+
+    def _with_variables(self, plan: RewindPlan) -> RewindPlan:
+        """Return *plan* with what becomes of variables."""
+        raise NotImplementedError
 
     def plan_undo(self, options: PlanOptions | None = None) -> RewindPlan:
         """Return the plan that takes the last rewind back.
@@ -48,7 +54,7 @@ class Planning(Recording):
             UsageError: there is nothing to undo.
         """
         with self._planning():
-            return plan_undo(self._evidence(), options or PlanOptions())
+            return self._with_variables(plan_undo(self._evidence(), options or PlanOptions()))
 
     def plan_redo(self, options: PlanOptions | None = None) -> RewindPlan:
         """Return the plan that takes the last undo back.
@@ -58,7 +64,7 @@ class Planning(Recording):
             UsageError: there is nothing to redo.
         """
         with self._planning():
-            return plan_redo(self._evidence(), options or PlanOptions())
+            return self._with_variables(plan_redo(self._evidence(), options or PlanOptions()))
 
     def plan_restore(self, paths: Sequence[str], target: str, options: PlanOptions | None = None) -> RewindPlan:
         """Return the plan that brings single *paths* back from *target*; `options.destination` puts one beside.

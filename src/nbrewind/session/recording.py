@@ -11,9 +11,9 @@ from nbrewind.capture import hook
 from nbrewind.capture.span import JournalHeader, SpanKind, TurnOutcome
 from nbrewind.errors import InconsistentState, RefusalReason, RewindError, RewindRefused
 from nbrewind.model import Note, TurnStatus
-from nbrewind.session.beginning import Beginning
 from nbrewind.session.capturing import Captured
 from nbrewind.session.core import LOGGER
+from nbrewind.session.examining import Examining, is_main
 from nbrewind.session.turns import TurnEnd, TurnStart
 from nbrewind.store.layout import new_operation_id
 
@@ -23,7 +23,7 @@ Scheduler = Callable[[Callable[[], None]], bool]
 """Runs a job a little after the reply; returns False where nothing can be run later."""
 
 
-class Recording(Beginning):
+class Recording(Examining):
     """The writing half of a session: opens and closes turns, and decides when a capture runs.
 
     Invariant: when `begin_turn` returns, everything before the cell is in the log, or the coming turn is partial and
@@ -32,7 +32,6 @@ class Recording(Beginning):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._pending = 0
         self._cells = 0
         self.scheduler: Scheduler | None = None
 
@@ -62,7 +61,12 @@ class Recording(Beginning):
         Without *wait* nothing is finished first, and the turn says so. Raises nothing but the user's own interrupt.
         """
         with self._fence("The turn could not be opened"):
+            variables = self._parts.variables
+            if variables is not None:
+                variables.guard.release()
             if not self.records or self._parts.recorder is None or (wait and not self._is_due(start)):
+                if variables is not None:
+                    variables.passed(start.transformed)
                 return
             if self._open is not None:
                 # An unfinished one: its end never came.
@@ -88,6 +92,8 @@ class Recording(Beginning):
                     if failed is not None
                     else f"the capture before it took over {self.settings.turn_budget:g} s",
                 )
+            if variables is not None and start.transformed is not None:
+                variables.before(start.transformed)
             with self._edge:
                 self._open = start
                 self._parts.recorder.begin(header)
@@ -110,12 +116,20 @@ class Recording(Beginning):
             self._parts.recorder.end(
                 TurnOutcome(status=end.status, error=end.error, ended=end.ended, outputs=end.outputs)
             )
+            if self._parts.variables is not None:
+                self._parts.variables.after()
             self._pending += 1
             if self.scheduler is None or not self.scheduler(self.capture_soon):
                 self.settle()
 
     def capture_soon(self) -> None:
         """Capture the turn that just ended in the background; called by the scheduler, a moment after the reply."""
+        if self._pending == 1 and self._parts.variables is not None and self._mutex.acquire(0):
+            try:
+                with self._fence("The variables could not be examined"), hook.suspended():
+                    self._examine_turn()
+            finally:
+                self._mutex.release()
         if self._pending and not self._worker.submit(self._capture_in_background):
             self.settle(0.0)
 
@@ -146,14 +160,23 @@ class Recording(Beginning):
         if self._open is not None:
             return True
         self._finish_beginning()
+        looked = False
         if self._pending:
+            looked = self._examine_turn()
             self._capture_pending()
-            return not self._pending
+            if self._pending or looked or not self._distrust or self._parts.variables is None:
+                return not self._pending
+        self._examine_gap()
         return self._capture_span(self._copy_deadline()) is not Captured.FAILED
 
     def _capture_pending(self) -> None:
         self._finish_beginning()
         while self._pending:
+            self._examine_turn()
+            variables = self._parts.variables
+            if self._pending == 1 and variables is not None and not variables.is_ready and not is_main():
+                # Only the kernel's own thread looks at variables; the next barrier is there.
+                return
             if self._capture_span(self._copy_deadline()) is Captured.FAILED:
                 return
             self._pending -= 1
@@ -231,6 +254,8 @@ class Recording(Beginning):
                     self._mutex.release()
         with self._fence("The session could not be given back"):
             self._health.closed = True
+            if self._parts.variables is not None:
+                self._parts.variables.guard.release()
             self._worker.close(0.0)
             for part in (self._parts.recorder,):
                 if part is not None:

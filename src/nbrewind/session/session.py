@@ -10,6 +10,7 @@ import sys
 
 from nbrewind.errors import StoreError
 from nbrewind.model import SessionId, Settings
+from nbrewind.resources.variables.ports import KernelPort
 from nbrewind.session.attach import hold, hold_free, looking_parts, open_writable_store, wire
 from nbrewind.session.core import Parked, RewindResult
 from nbrewind.session.housekeeping import Housekeeping
@@ -46,7 +47,13 @@ class Session(Housekeeping):
 
     @classmethod
     def attach(
-        cls, settings: Settings, *, notebook: str = "", kernel: str = "", shell: ShellPort | None = None
+        cls,
+        settings: Settings,
+        *,
+        notebook: str = "",
+        kernel: str = "",
+        shell: ShellPort | None = None,
+        namespace: KernelPort | None = None,
     ) -> Session:
         """Take the newest free session of the workspace with the same notebook (or none), or begin a new one.
 
@@ -60,7 +67,8 @@ class Session(Housekeeping):
         store = open_writable_store(settings)
         held = hold_free(store, notebook, kernel or "a script")
         try:
-            session = cls(wire(settings, store, held, notebook=notebook, kernel=kernel, shell=shell))
+            parts = wire(settings, store, held, notebook=notebook, kernel=kernel, shell=shell, namespace=namespace)
+            session = cls(parts)
             session.begin(attach=True)
         except BaseException:
             held.log.close()

@@ -16,10 +16,12 @@ class TurnStart:
 
     *number* is the number in the brackets, None where the front end keeps none. *only_if_effect* is set where the
     front end keeps no history of the cell (`store_history=False`): it is a turn only if it changed something.
-    *asked_for* is set for `turn()`, which makes a point whatever the settings say of cells.
+    *transformed* is the cell as Python, None where nobody can tell. *asked_for* is set for `turn()`, which makes a
+    point whatever the settings say of cells.
     """
 
     code: str
+    transformed: str | None = None
     number: int | None = None
     cell_id: str | None = None
     started: float = field(default_factory=time.time)

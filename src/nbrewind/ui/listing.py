@@ -14,8 +14,9 @@ from nbrewind.rewind.timeline import MOVES, Timeline
 from nbrewind.session.points import HistoryRow, Line, Point
 from nbrewind.session.session import Session
 from nbrewind.ui.page import Page, Tone
-from nbrewind.ui.payload import change_data, point_data
+from nbrewind.ui.payload import change_data, point_data, variable_data
 from nbrewind.ui.story import changed_text, claim_text, operation_text
+from nbrewind.ui.variables import change_text
 from nbrewind.ui.wording import count, duration, first_line, folder_name, moment, printable, shown_path, state_text
 
 __all__ = ["history_page", "list_page", "output_text", "show_page"]
@@ -150,7 +151,11 @@ def show_page(session: Session, target: str, *, all_rows: bool = False) -> Page:
     code = session.code_of(operation) if turn else ""
     outputs = session.outputs_of(operation) if turn else "[]"
     page = Page(data={"point": {**point_data(point), "code": code, "outputs": _loaded(outputs)}})
-    page.data = {**page.data, "changes": [change_data(change) for change in changes]}
+    page.data = {
+        **page.data,
+        "changes": [change_data(change) for change in changes],
+        "variables": [variable_data(change) for change in operation.variables],
+    }
     name = title(operation, timeline)
     page.say(f"{name[:1].upper()}{name[1:]} · {moment(point.at)}", Tone.STRONG)
     if turn:
@@ -166,6 +171,8 @@ def show_page(session: Session, target: str, *, all_rows: bool = False) -> Page:
         )
     elif turn:
         page.say("It changed no file.", Tone.MUTED)
+    if operation.variables:
+        page.say("Variables:").list(map(change_text, operation.variables), most=0 if all_rows else 20)
     for command in turn.ran if turn else ():
         page.say(f"It ran: {printable(command)}. What that did outside the workspace is not known.", Tone.WARNING)
     for reason in turn.reasons if turn else ():

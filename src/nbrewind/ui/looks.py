@@ -12,6 +12,7 @@ from nbrewind.ui.comparison import compare
 from nbrewind.ui.listing import history_page
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import difference_data
+from nbrewind.ui.variables import variable_differences, variable_history
 from nbrewind.ui.wording import printable, shown_path, size, state_text, typed_bytes
 from nbrewind.ui.words import Call
 
@@ -51,14 +52,25 @@ def cat_page(session: Session, call: Call) -> Page:
 def diff_page(session: Session, call: Call) -> Page:
     """Return which files differ between a point and now, or how one does."""
     goal = resolve(call.target, session.timeline, anywhere=True)
+    if call.paths and session.state_at(goal.operation, call.paths[0]) is None:
+        page = Page(data={"target": goal.operation, "title": goal.title, "files": []})
+        if variable_differences(page, session, goal.operation, call.paths[0]):
+            return page
+        if session.has_variable(goal.operation, call.paths[0]):
+            return page.say(f"{printable(call.paths[0])} is now as it was {goal.title}.")
     path = typed_path(session, goal.operation, call.paths[0]) if call.paths else None
     rows = session.diff(goal.operation, path)
     page = Page(data={"target": goal.operation, "title": goal.title, "files": [difference_data(row) for row in rows]})
+    if path is None and not rows and variable_differences(page, session, goal.operation):
+        return page
     if not rows:
         return page.say(f"{printable(path) if path else 'Every file'} is now as it was {goal.title}.")
     if path is None or len(rows) > 1:
         page.say(f"Since {goal.title}:", Tone.STRONG)
-        return page.list([_line(row, session.workspace) for row in rows], most=0 if call.has("all") else 40)
+        page.list([_line(row, session.workspace) for row in rows], most=0 if call.has("all") else 40)
+        if path is None:
+            variable_differences(page, session, goal.operation)
+        return page
     row = rows[0]
     page.say(f"{shown_path(row.path, session.workspace)}, {goal.title} → now:", Tone.STRONG)
     if row.then is not None and row.now is not None and row.then.same_content(row.now):
@@ -83,4 +95,8 @@ def provenance_page(session: Session, call: Call) -> Page:
     rows = session.history(path)
     if not rows and (raw := typed_bytes(path)) != path:
         rows = session.history(raw)
-    return history_page(rows, path, session.timeline, session.workspace)
+    named = session.variable_history(path)
+    if named and not rows:
+        return variable_history(Page(data={"path": path, "history": []}), named, path)
+    page = history_page(rows, path, session.timeline, session.workspace)
+    return variable_history(page, named, path) if named else page

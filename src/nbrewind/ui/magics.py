@@ -39,7 +39,7 @@ class RewindMagics(Magics):
 
     @no_var_expand
     @line_magic
-    def rewind(self, line: str) -> None:
+    def rewind(self, line: str) -> Any:
         """List points, look at them, and go back to one: %rewind help."""
         as_json = "--json" in line.split()
         try:
@@ -55,7 +55,10 @@ class RewindMagics(Magics):
             raise ShellError(
                 f"nbrewind failed: {type(error).__name__}: {error}. %rewind status says how things stand."
             ) from None
+        if call.verb == "get":
+            return page.value
         self._show(page, call)
+        return None
 
     def _page(self, call: Call, line: str) -> Page:
         if call.verb == "help":

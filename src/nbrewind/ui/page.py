@@ -49,12 +49,14 @@ class Table:
 class Page:
     """Lines and tables in order, and the same facts as *data* for `--json`.
 
-    *raw* is a file's content, for a command line to give as it is; *exit_status* is not 0 where something is wrong.
+    *raw* is a file's content, for a command line to give as it is; *value* is what a magic returns;
+    *exit_status* is not 0 where something is wrong.
     """
 
     parts: list[Line | Table] = field(default_factory=list)
     data: Mapping[str, Any] = field(default_factory=dict)
     raw: bytes | None = None
+    value: Any = None
     exit_status: int = 0
 
     def say(self, text: str, tone: Tone = Tone.PLAIN, indent: int = 0) -> Page:

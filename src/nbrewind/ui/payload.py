@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from nbrewind.errors import RewindError, RewindRefused
-from nbrewind.model import Change, FileState, FileStep, Note, Operation, RewindPlan
+from nbrewind.model import Change, FileState, FileStep, Note, Operation, RewindPlan, VariableChange, VariableState
 from nbrewind.rewind.targets import sentence, title
 from nbrewind.rewind.timeline import Timeline
 from nbrewind.session.points import Difference, Point
@@ -25,6 +25,7 @@ __all__ = [
     "result_data",
     "status_data",
     "to_json",
+    "variable_data",
 ]
 
 
@@ -81,6 +82,30 @@ def difference_data(row: Difference) -> dict[str, Any]:
 
 def _notes(notes: Iterable[Note]) -> list[dict[str, str]]:
     return [{"subject": note.subject, "reason": note.reason} for note in notes]
+
+
+def variable_data(change: VariableChange) -> dict[str, Any]:
+    """Return a change as JSON-able values."""
+    return {
+        "name": change.name,
+        "before": _state_data(change.before),
+        "after": _state_data(change.after),
+        "uncertain": change.uncertain,
+    }
+
+
+def _state_data(state: VariableState | None) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    return {
+        "type": state.type,
+        "shape": list(state.shape) if state.shape is not None else None,
+        "dtype": state.dtype or None,
+        "length": state.length,
+        "size": state.size,
+        "text": state.text,
+        "how": state.how,
+    }
 
 
 def point_data(point: Point) -> dict[str, Any]:
@@ -148,6 +173,8 @@ def plan_data(
             "kept": _notes(plan.kept),
             "lost": _notes(plan.lost),
             "needs_force": plan.needs_force or None,
+            "variables": [variable_data(change) for change in plan.variables],
+            "references": _notes(plan.references),
             "variables_left": list(variables),
         }
     }

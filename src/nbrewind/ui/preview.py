@@ -13,6 +13,7 @@ from nbrewind.session.session import Parked, RewindResult
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import plan_data, result_data
 from nbrewind.ui.story import move_text, plan_sentence, result_sentence, stale_variables
+from nbrewind.ui.variables import say_references, say_variables
 from nbrewind.ui.wording import count, first_line, joined, moment, printable, shown_path, size, state_text
 
 __all__ = ["preview_page", "result_page"]
@@ -37,6 +38,8 @@ def preview_page(
     page.say(plan_sentence(plan, timeline, workspace, sentence), Tone.STRONG)
     _say_stays(page, plan, workspace, most, done=False)
     _say_steps(page, plan, workspace, most)
+    say_variables(page, plan.variables, most, done=False)
+    say_references(page, plan.references, most)
     _say_secrets(page, plan, workspace)
     _say_kept(page, plan, workspace, most)
     _say_beyond(page, plan, timeline)
@@ -44,7 +47,7 @@ def preview_page(
         page.say(stale, Tone.MUTED)
     if plan.needs_force:
         page.say(f"{plan.needs_force} Add --force if that is meant.", Tone.WARNING)
-    if not plan.steps and not plan.taken_back and not plan.brought_back:
+    if not plan.steps and not plan.taken_back and not plan.brought_back and not plan.variables:
         page.say("There is nothing to change: everything is as it was then.")
     elif parked is not None:
         page.say(
@@ -68,6 +71,9 @@ def result_page(
     page = Page(data=result_data(result, timeline, connections))
     page.say(result_sentence(plan, timeline, workspace), Tone.STRONG)
     _say_stays(page, plan, workspace, most, done=True)
+    say_variables(page, plan.variables, most, done=True)
+    told = {note.subject for note in result.notes}
+    say_references(page, [note for note in plan.references if note.subject not in told], most)
     _say_kept(page, plan, workspace, most)
     listed = {note.subject for note in (*plan.lost, *plan.conflicts, *plan.kept)}
     notes = [note for note in result.notes if note.subject not in listed]

@@ -93,6 +93,11 @@ def operation_text(operation: Operation, timeline: Timeline) -> str:
 def plan_sentence(plan: RewindPlan, timeline: Timeline, workspace: str, target: str = "") -> str:
     """Return the first line of a preview: where it goes and which cell stays."""
     goal = timeline.operation(plan.target)
+    if plan.kind is OperationKind.RESTORE and plan.options.names:
+        names = [printable(name) for name in plan.options.names]
+        new = f" as {printable(plan.options.destination)}" if plan.options.destination else ""
+        comes = "comes" if len(names) == 1 else "come"
+        return f"{joined(names)} {comes} back from {title(goal, timeline)}{new}. All cells stay."
     if plan.kind is OperationKind.RESTORE:
         return f"{_restored(plan, workspace)} as {_were(plan)} {title(goal, timeline)}. All cells stay."
     said = target or sentence(goal, timeline)
@@ -123,8 +128,13 @@ def _were(plan: RewindPlan) -> str:
 def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str:
     """Return the one line that tells of a success, with the files in it."""
     files = files_text(_file_count(plan.steps))
+    if plan.variables:
+        files = f"{files}, {count(len(plan.variables), 'variable')}"
     goal = timeline.operation(plan.target)
     match plan.kind:
+        case OperationKind.RESTORE if plan.options.names:
+            new = f" as {printable(plan.options.destination)}" if plan.options.destination else ""
+            what = f"Restored from {title(goal, timeline)}: {joined(map(printable, plan.options.names))}{new}."
         case OperationKind.RESTORE:
             what = f"Restored from {title(goal, timeline)}: {_names(plan.steps, workspace)}."
         case OperationKind.UNDO:
@@ -172,7 +182,7 @@ def stale_variables(names: Sequence[str]) -> str:
     if not names:
         return ""
     said = ", ".join(printable(name) for name in names)
-    return f"Variables stay as they are now, nbrewind does not take them back yet: {said}."
+    return f"Variables stay as they are now, none were kept for this point: {said}."
 
 
 def done_before(operation: Operation, timeline: Timeline) -> str:

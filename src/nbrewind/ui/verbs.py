@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nbrewind.errors import RefusalReason, RewindError, RewindRefused, StoreError, UsageError
@@ -27,11 +27,8 @@ from nbrewind.ui.words import Call
 __all__ = ["Desk"]
 
 _NOT_YET = {
-    "get": "Variables are not kept yet, so no old value can be given.",
-    "recover": "Variables are not kept yet, so none can be recovered. Files can: %rewind lists the points.",
     "panel": "There is no panel yet. %rewind lists the points, %rewind help the words.",
     "forget": "Making kept bytes unfindable is not there yet.",
-    "trust": "A store of somebody else cannot be trusted yet: nothing of it is run.",
 }
 _OF_THE_MOMENT = frozenset({"status", "help", "pause", "on", "cancel", "unfreeze"})
 _STATUS_WAIT = 1.0
@@ -80,6 +77,9 @@ class Desk:
             "cat": lambda: cat_page(session, call),
             "diff": lambda: diff_page(session, call),
             "history": lambda: provenance_page(session, call),
+            "get": lambda: self._get(call),
+            "recover": lambda: self._recover(call),
+            "trust": lambda: self._trust(call),
             "name": lambda: self._name(call),
             "status": lambda: status_page(session.status(), all_rows=all_rows),
             "pause": self._pause,
@@ -170,8 +170,49 @@ class Desk:
         if done is not None:
             return done
         source = resolve(call.target, self.session.timeline, anywhere=True).operation
+        if self._are_variables(call, source):
+            options = replace(self._options(call), only=("variables",))
+            return self._carry_out(self.session.plan_recall(call.paths, source, options), call)
         paths = [typed_path(self.session, source, path) for path in call.paths]
         return self._carry_out(self.session.plan_restore(paths, source, self._options(call)), call)
+
+    def _are_variables(self, call: Call, source: OperationId) -> bool:
+        """Return whether the words of a restore are variables.
+
+        Raises:
+            UsageError: one is both a file and a variable.
+        """
+        session = self.session
+        if call.only:
+            return "variables" in call.only
+        names = [word for word in call.paths if word.isidentifier() and session.has_variable(source, word)]
+        both = [name for name in names if session.state_at(source, name) is not None]
+        if both:
+            raise UsageError(
+                f"{both[0]} is a file and a variable. Nothing changed.", hint="Add --only files or --only variables."
+            )
+        if names and len(names) < len(call.paths):
+            raise UsageError("Files and variables are restored one kind at a time. Nothing changed.")
+        return bool(names)
+
+    def _get(self, call: Call) -> Page:
+        source = resolve(call.target, self.session.timeline, anywhere=True).operation
+        return Page(value=self.session.variable(source, call.paths[0]))
+
+    def _recover(self, call: Call) -> Page:
+        plan = self.session.plan_recover(call.target)
+        if not _does_something(plan):
+            return Page(data={}).say("There is nothing to recover: the variables are as they were then.")
+        return self._carry_out(plan, call)
+
+    def _trust(self, call: Call) -> Page:
+        if not call.has("yes"):
+            return Page(data={"trusted": False}).say(
+                "Loading variables can run any code that whoever wrote this store put there. "
+                "%rewind trust --yes believes it in this kernel."
+            )
+        self.session.trust()
+        return Page(data={"trusted": True}).say("This store is believed until the kernel ends.")
 
     def _cancel(self) -> Page:
         dropped = self.session.cancel()
@@ -234,7 +275,7 @@ _NOTHING_LEFT = (RefusalReason.NEW_TURNS, RefusalReason.UNKNOWN_CHECKPOINT)
 
 
 def _does_something(plan: RewindPlan) -> bool:
-    return bool(plan.steps or plan.taken_back or plan.brought_back or plan.undone)
+    return bool(plan.variables or plan.steps or plan.taken_back or plan.brought_back or plan.undone)
 
 
 def _data(notes: Sequence[Note]) -> list[dict[str, str]]:

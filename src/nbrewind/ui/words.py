@@ -235,6 +235,12 @@ def _call(verb: Verb, flags: frozenset[str], values: Mapping[str, str], rest: li
                 target, paths = rest[0].target, paths[1:]
             if not target:
                 raise UsageError(f"Say from when: %rewind {verb.usage}. Nothing changed.")
+        case "get":
+            target = values.get("from", "")
+            if not target:
+                raise UsageError(f"Say from when: %rewind {verb.usage}. Nothing changed.")
+        case "recover":
+            target, paths = " ".join(word.target for word in rest), ()
         case "confirm" | "help" | "forget":
             text, paths = " ".join(paths), ()
     return Call(

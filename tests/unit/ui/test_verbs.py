@@ -175,7 +175,7 @@ def test_variables_that_stay_are_named(book, workspace):
 
     text = say(book, "to 1", user_names={"df": 1, "model": 2, "other": 3})
 
-    assert "Variables stay as they are now, nbrewind does not take them back yet: df, model." in text
+    assert "Variables stay as they are now, none were kept for this point: df, model." in text
 
 
 def test_connections_to_a_database_that_went_back_are_named(book, workspace):
@@ -344,7 +344,7 @@ def test_errors_suggest_and_change_nothing(book, workspace):
 
 
 def test_what_is_not_there_yet_says_so(book):
-    for line in ("get df --from 4", "recover", "resume", "panel", "forget all", "purge x", "clear", "trust"):
+    for line in ("panel", "forget all", "purge x", "clear"):
         assert refusal(book, line).endswith("Nothing changed."), line
 
 

@@ -83,7 +83,11 @@ class Hooks(_Places):
 
     def _present(self) -> Iterable[tuple[str, object]]:
         for module, name in self._PLACES:
-            yield f"{module.__name__}.{name}", getattr(module, name, None)
+            value = getattr(module, name, None)
+            # IPython has one while a cell runs and another one between cells, whatever a cell sets.
+            if name == "excepthook" and module is sys and _is_kernels(value):
+                value = sys.__excepthook__
+            yield f"{module.__name__}.{name}", value
         yield "sys.settrace", sys.gettrace()
         yield "sys.setprofile", sys.getprofile()
 
@@ -116,6 +120,8 @@ class SignalHandlers(_Places):
             handler = signal.getsignal(number)
             if name == "SIGINT" and any(handler is usual for usual in self._USUAL):
                 handler = signal.default_int_handler
+            elif _is_kernels(handler):
+                handler = signal.SIG_DFL
             yield name, handler
 
     def _put(self, place: str, value: Any) -> None:
@@ -138,7 +144,11 @@ class Builtins:
         present, loaded = vars(builtins), self._loaded
         changed = {}
         for name, value in present.items():
-            if (name not in loaded or loaded[name] is not value) and name not in _NOT_OURS:
+            if (
+                (name not in loaded or loaded[name] is not value)
+                and name not in _NOT_OURS
+                and not _is_prompt(name, value)
+            ):
                 changed[name] = self._live.token(value, name)
         if len(present) < len(loaded) or not loaded.keys() <= present.keys():
             changed |= dict.fromkeys(loaded.keys() - present.keys(), "")
@@ -160,6 +170,17 @@ class Builtins:
                 except Lost as lost:
                     notes.append(Note(f"builtins.{name}", f"{lost.args[0]} is gone; kept as it is now"))
         return Undo(lambda: _back(held), notes)
+
+
+def _is_kernels(value: object) -> bool:
+    """Return whether this is a method of the kernel itself, or of ours."""
+    root = type(getattr(value, "__self__", None)).__module__.partition(".")[0]
+    return root in ("ipykernel", "IPython", "traitlets", "nbrewind")
+
+
+def _is_prompt(name: str, value: object) -> bool:
+    """Return whether this is the `input` that the kernel puts in, anew for each cell."""
+    return name == "input" and (_is_kernels(value) or getattr(value, "__module__", "") == "builtins")
 
 
 def _set_or_delete(name: str, value: object, *, present: bool) -> None:

@@ -1,0 +1,61 @@
+"""The live kernel as the variables need it: the user's namespace, and which names in it are not the user's."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["UserNamespace"]
+
+_OWN = frozenset(
+    {"In", "Out", "_ih", "_oh", "_dh", "_i", "_ii", "_iii", "get_ipython", "__name__", "__doc__", "__package__"}
+    | {
+        "__loader__",
+        "__spec__",
+        "__builtin__",
+        "__builtins__",
+        "__session__",
+        "__file__",
+        "_exit_code",
+        "__warningregistry__",
+    }
+)
+_CACHED = re.compile(r"_i?[1-9][0-9]*\Z")
+_MISSING = object()
+
+
+class UserNamespace:
+    """`KernelPort` over a live IPython shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+
+    def namespace(self) -> dict[str, object]:
+        """Return the live user namespace itself."""
+        names: dict[str, object] = self._shell.user_ns
+        return names
+
+    def hidden(self) -> frozenset[str]:
+        """Return the names that are IPython's, as long as they are bound to what IPython bound them to."""
+        names, own = self._shell.user_ns, self._shell.user_ns_hidden
+        found = {name for name, value in own.items() if names.get(name, _MISSING) is value}
+        hook = self._shell.displayhook
+        found.update(name for name in ("_", "__", "___") if names.get(name, _MISSING) is getattr(hook, name, None))
+        found.update(name for name in names if type(name) is str and name[:1] == "_" and self._is_cached(name))
+        return frozenset(found | _OWN)
+
+    def _is_cached(self, name: str) -> bool:
+        """Return whether *name* is an input or a result that IPython keeps by number."""
+        if _CACHED.match(name) is None:
+            return False
+        value = self._shell.user_ns[name]
+        if name[1] == "i":
+            return isinstance(value, str)
+        out = self._shell.user_ns.get("_oh")
+        return isinstance(out, dict) and out.get(int(name[1:]), _MISSING) is value
+
+    def put_back_own(self) -> None:
+        """Bind again what IPython has in every namespace and a rewind took away with a variable of that name."""
+        for name, value in list(self._shell.user_ns_hidden.items()):
+            if _CACHED.match(name) is None:
+                self._shell.user_ns.setdefault(name, value)
