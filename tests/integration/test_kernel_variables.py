@@ -23,6 +23,15 @@ def test_variables_go_back_forward_and_back_again_with_their_identity(kernel, wo
     assert kernel.value("(a, a is b, 'c' in globals())") == ([1], True, False)
 
 
+def test_a_preview_says_that_variables_stay_only_where_they_do(kernel):
+    kernel.run("x = 1; open('f', 'w').write('1')")
+    kernel.run("x = 2; open('f', 'w').write('2')")
+
+    assert "Variables stay" not in kernel.run("%rewind to 1").text
+    assert "Variables stay as they are now: x." in kernel.run("%rewind to 1 --only files").text
+    assert "Variables stay" not in kernel.run("%rewind to 1 --yes").text
+
+
 def test_only_files_leaves_variables_and_only_variables_leaves_files(kernel, workspace):
     kernel.run("x = 1; open('f', 'w').write('1')")
     kernel.run("x = 2; open('f', 'w').write('2')")

@@ -108,9 +108,14 @@ class Recalling(Planning):
             return None
         return self.timeline.operation(plan.target).checkpoint.variables
 
+    def moves_variables(self, plan: RewindPlan) -> bool:
+        """Return whether *plan* brings variables to where they were; otherwise they stay as they are."""
+        unread = any(note.subject == "variables" for note in plan.references)
+        return self._variables_of(plan) is not None and not unread
+
     def _variables_resource(self, plan: RewindPlan) -> VariablesResource | None:
         variables, address = self._parts.variables, self._variables_of(plan)
-        if variables is None or address is None or any(note.subject == "variables" for note in plan.references):
+        if variables is None or address is None or not self.moves_variables(plan):
             return None
         names = frozenset(plan.options.names) or None
         rename = {plan.options.names[0]: plan.options.destination} if names and plan.options.destination else {}

@@ -81,7 +81,7 @@ def _without_modules(notes: tuple[Note, ...]) -> tuple[Note, ...]:
     if len(stay) < 2:
         return notes
     said = ", ".join(stay[:_SHOWN]) + (f" and {len(stay) - _SHOWN} more" if len(stay) > _SHOWN else "")
-    return (*(note for note in notes if note.reason != _STAYS), Note("imported modules", f"stay: {said}"))
+    return (*(note for note in notes if note.reason != _STAYS), Note("imported modules", f"{said} stay loaded"))
 
 
 class Variables:

@@ -182,7 +182,7 @@ def stale_variables(names: Sequence[str]) -> str:
     if not names:
         return ""
     said = ", ".join(printable(name) for name in names)
-    return f"Variables stay as they are now, none were kept for this point: {said}."
+    return f"Variables stay as they are now: {said}."
 
 
 def done_before(operation: Operation, timeline: Timeline) -> str:

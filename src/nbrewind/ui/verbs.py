@@ -221,7 +221,7 @@ class Desk:
 
     def _variables(self, plan: RewindPlan) -> tuple[str, ...]:
         """Return the bound names that the turns of *plan* bind, which a rewind leaves as they are."""
-        if self.user_names is None:
+        if self.user_names is None or self.session.moves_variables(plan):
             return ()
         found: set[str] = set()
         for turn in (*plan.taken_back, *plan.brought_back):

@@ -175,7 +175,7 @@ def test_variables_that_stay_are_named(book, workspace):
 
     text = say(book, "to 1", user_names={"df": 1, "model": 2, "other": 3})
 
-    assert "Variables stay as they are now, none were kept for this point: df, model." in text
+    assert "Variables stay as they are now: df, model." in text
 
 
 def test_connections_to_a_database_that_went_back_are_named(book, workspace):
