@@ -40,7 +40,7 @@ def test_loading_prints_one_line(plain, workspace):
     run = plain.run("%load_ext nbrewind")
 
     assert run.status == "ok"
-    assert run.text.strip() == "nbrewind is on: ./work (1 file, 4.0 kB), outputs. Go back: %rewind", run.text
+    assert run.text.strip() == "nbrewind is on: ./work (1 file, 4.0 kB), variables, outputs. Go back: %rewind", run.text
 
 
 def test_unloading_leaves_no_trace(plain):

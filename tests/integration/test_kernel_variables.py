@@ -32,6 +32,18 @@ def test_a_preview_says_that_variables_stay_only_where_they_do(kernel):
     assert "Variables stay" not in kernel.run("%rewind to 1 --yes").text
 
 
+def test_a_row_of_the_list_names_the_variables_that_its_cell_changed(kernel):
+    kernel.run("x = 1; open('f', 'w').write('1')")
+    kernel.run("y = 2")
+    kernel.run("None")
+
+    rows = kernel.run("%rewind").text.splitlines()
+
+    assert any(row.startswith("[1]") and "+f, x" in row for row in rows), rows
+    assert any(row.startswith("[2]") and "y" in row.removeprefix("[2]  y = 2") for row in rows), rows
+    assert any("[3] changed no file" in row for row in rows), rows
+
+
 def test_only_files_leaves_variables_and_only_variables_leaves_files(kernel, workspace):
     kernel.run("x = 1; open('f', 'w').write('1')")
     kernel.run("x = 2; open('f', 'w').write('2')")

@@ -22,7 +22,8 @@ def greeting(status: Status, folder: str) -> list[str]:
         ]
     else:
         what = f"{count(status.files, 'file')}, {size(status.bytes)}"
-        lines = [f"nbrewind is on: {_shown(status.workspace, folder)} ({what}), outputs. Go back: %rewind"]
+        too = "variables, outputs" if status.settings.variables else "outputs"
+        lines = [f"nbrewind is on: {_shown(status.workspace, folder)} ({what}), {too}. Go back: %rewind"]
     more = [printable(f"{note.subject} {note.reason}.") for note in status.recovered if note.subject]
     if status.focus:
         more.append(f"Covered in part: {printable(status.focus)}.")

@@ -54,8 +54,9 @@ class Point:
 
     @property
     def changed_something(self) -> bool:
-        """Return whether the operation changed at least one file of its own."""
-        return bool(self.added or self.changed or self.removed)
+        """Return whether the operation changed at least one file or variable of its own."""
+        variables = self.operation.variables if self.operation is not None else ()
+        return bool(self.added or self.changed or self.removed or variables)
 
 
 @dataclass(frozen=True, slots=True)

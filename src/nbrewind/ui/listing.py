@@ -22,6 +22,7 @@ from nbrewind.ui.wording import count, duration, first_line, folder_name, moment
 __all__ = ["history_page", "list_page", "output_text", "show_page"]
 
 _MOST = 40
+_MOST_NAMES = 3
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _Row = tuple[tuple[str, str, str, str, str], Tone]
@@ -120,7 +121,10 @@ def _changes_text(session: Session, operation: Operation) -> str:
         return f"unreadable: {error.message}"
     if operation.kind is OperationKind.TURN:
         changes = tuple(change for change in changes if change.claim is Claim.OURS)
-    return changed_text(changes, session.workspace)
+    files = changed_text(changes, session.workspace)
+    names = [change.name for change in operation.variables if operation.kind is OperationKind.TURN]
+    shown = ", ".join(map(printable, names)) if len(names) <= _MOST_NAMES else count(len(names), "variable")
+    return ", ".join(filter(None, (files, shown)))
 
 
 def _mark(point: Point) -> tuple[str, Tone]:
