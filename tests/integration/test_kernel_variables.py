@@ -44,6 +44,17 @@ def test_a_row_of_the_list_names_the_variables_that_its_cell_changed(kernel):
     assert any("[3] changed no file" in row for row in rows), rows
 
 
+def test_back_one_takes_back_the_last_cell_that_changed_a_variable(kernel):
+    kernel.run("x = 1; open('f', 'w').write('1')")
+    kernel.run("x = 2")
+    kernel.run("None")
+
+    assert kernel.run("%rewind back 1 --yes").status == "ok"
+
+    assert kernel.value("x") == 1
+    assert kernel.value("open('f').read()") == "1"
+
+
 def test_only_files_leaves_variables_and_only_variables_leaves_files(kernel, workspace):
     kernel.run("x = 1; open('f', 'w').write('1')")
     kernel.run("x = 2; open('f', 'w').write('2')")

@@ -204,7 +204,7 @@ def _back(count: int, timeline: Timeline) -> Operation:
     if count > len(acting):
         if not acting:
             raise TargetError(
-                f"No cell on this line changed a file. {NOTHING_CHANGED}", hint="%rewind to N still goes to a cell."
+                f"No cell on this line changed anything. {NOTHING_CHANGED}", hint="%rewind to N still goes to a cell."
             )
         raise TargetError(
             f"Only {len(acting)} {'cell' if len(acting) == 1 else 'cells'} on this line changed something. "

@@ -15,8 +15,8 @@ MOVES = frozenset({OperationKind.REWIND, OperationKind.UNDO, OperationKind.REDO}
 
 
 def has_effect(operation: Operation) -> bool:
-    """Return whether *operation* recorded a change of files."""
-    return bool(operation.changes or operation.change_count or operation.changes_at)
+    """Return whether *operation* recorded a change of files or variables."""
+    return bool(operation.changes or operation.change_count or operation.changes_at or operation.variables)
 
 
 @dataclass(frozen=True, slots=True)
