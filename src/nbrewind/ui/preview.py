@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
@@ -12,7 +13,7 @@ from nbrewind.rewind.timeline import Timeline
 from nbrewind.session.session import Parked, RewindResult
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import plan_data, result_data
-from nbrewind.ui.story import move_text, plan_sentence, result_sentence, stale_variables
+from nbrewind.ui.story import move_text, old_point, plan_sentence, result_sentence, stale_variables
 from nbrewind.ui.variables import say_references, say_variables
 from nbrewind.ui.wording import count, first_line, joined, moment, printable, shown_path, size, state_text
 
@@ -36,6 +37,8 @@ def preview_page(
     most = 0 if all_rows else _MOST
     page = Page(data=plan_data(plan, timeline, parked, variables))
     page.say(plan_sentence(plan, timeline, workspace, sentence), Tone.STRONG)
+    if old := old_point(timeline.operation(plan.target).at, time.time()):
+        page.say(old, Tone.WARNING)
     _say_stays(page, plan, workspace, most, done=False)
     _say_steps(page, plan, workspace, most)
     say_variables(page, plan.variables, most, done=False)

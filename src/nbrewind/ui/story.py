@@ -18,6 +18,7 @@ __all__ = [
     "error_text",
     "files_text",
     "move_text",
+    "old_point",
     "operation_text",
     "plan_sentence",
     "result_sentence",
@@ -26,6 +27,9 @@ __all__ = [
 
 
 MINUS = "\N{MINUS SIGN}"
+
+_OLD_DAYS = 7
+"""From this age on a point may hold what somebody forgot."""
 
 
 def error_text(error: RewindError) -> str:
@@ -175,6 +179,12 @@ def _only_directory(step: FileStep) -> bool:
 def move_text(step: FileStep, workspace: str) -> str:
     """Return a renamed directory of a plan as one line."""
     return f"{shown_path(step.moved_to or '', workspace)} → {shown_path(step.path, workspace)}"
+
+
+def old_point(at: float, now: float) -> str:
+    """Return the warning that a point is days old, empty for a recent one; times are seconds since the epoch."""
+    days = int((now - at) // 86_400)
+    return f"This point is {days} days old." if days >= _OLD_DAYS else ""
 
 
 def stale_variables(names: Sequence[str]) -> str:

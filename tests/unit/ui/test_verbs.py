@@ -4,12 +4,15 @@ import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from nbrewind.errors import RefusalReason, RewindError, RewindRefused, UsageError
+from nbrewind.ui import preview
 from nbrewind.ui.page import Page
 from nbrewind.ui.payload import to_json
 from nbrewind.ui.render import to_plain
@@ -435,3 +438,12 @@ def test_every_move_offers_the_way_back(book, workspace):
     assert say(book, "to 1 --yes").split("\n")[0].endswith("%rewind undo takes this back.")
     assert say(book, "undo").split("\n")[0].endswith("%rewind redo goes forward again.")
     assert say(book, "redo").split("\n")[0].endswith("%rewind undo takes this back.")
+
+
+def test_b55_a_preview_says_how_old_a_point_is_that_may_be_forgotten(book, workspace, monkeypatch):
+    three_cells(book, workspace)
+    assert "days old" not in say(book, "to 1")
+
+    monkeypatch.setattr(preview, "time", SimpleNamespace(time=lambda: time.time() + 8 * 86_400))
+
+    assert "This point is 8 days old." in say(book, "to 1")
