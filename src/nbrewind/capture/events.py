@@ -113,6 +113,15 @@ def _made(kind: TouchKind, path_at: int, descriptor_at: int) -> Callable[[tuple[
     return read
 
 
+def _linked(args: tuple[Any, ...], event: str) -> Iterator[Touch]:
+    yield from _made(TouchKind.LINK, 1, 3)(args, event)
+    # From now on the same bytes can be changed under the new name, whose own state before was absence.
+    name = entry(args[0], args[2])
+    found = state(name)
+    if is_regular(found):
+        yield Touch(TouchKind.META, name, event, found)
+
+
 def _rename(args: tuple[Any, ...], event: str) -> Iterator[Touch]:
     source, wanted = entry(args[0], args[2]), entry(args[1], args[3])
     found = state(source)
@@ -168,7 +177,7 @@ _READERS: Final[dict[str, Callable[[tuple[Any, ...], str], Iterator[Touch]]]] = 
     "os.rmdir": _removed(TouchKind.RMDIR),
     "os.rename": _rename,
     "os.mkdir": _made(TouchKind.MKDIR, 0, 2),
-    "os.link": _made(TouchKind.LINK, 1, 3),
+    "os.link": _linked,
     "os.symlink": _made(TouchKind.LINK, 1, 2),
     "os.mkfifo": _made(TouchKind.CREATE, 0, 1),
     "os.mknod": _made(TouchKind.CREATE, 0, 1),

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nbrewind.capture.reading import read_journals, span_of
@@ -67,6 +67,7 @@ def populate(base: Path) -> None:
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@example([("link", "a", "d/y"), ("write", "d/y")])
 @given(st.lists(OPERATIONS, max_size=12))
 def test_undoing_the_journal_gives_the_initial_tree(operations: list[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
