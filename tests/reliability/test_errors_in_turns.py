@@ -200,4 +200,5 @@ def test_cell_never_fails_and_protection_degrades_visibly(ground: Path, name: st
         assert found.leaked == "", (point, found)
         assert _in_child(play.next_kernel).litter == "", (point, found)
         outcomes["saved" if found.saved else "degraded"] += 1
-    assert outcomes["degraded"] > 3
+    # A capture that failed once may be made up for before one looks, so how many are seen degraded varies.
+    assert outcomes["degraded"] > 0
