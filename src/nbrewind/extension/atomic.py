@@ -10,9 +10,13 @@ _WORDS = ("%%atomic", "%%undo_on_error")
 
 
 def is_atomic(raw_cell: str) -> bool:
-    """Return whether the cell asks to be taken back where it fails."""
-    first = raw_cell.lstrip().split("\n", 1)[0].strip()
-    return first in _WORDS
+    """Return whether the cell asks to be taken back where it fails; other cell magics may come before the word."""
+    for line in raw_cell.lstrip().split("\n"):
+        if line.strip() in _WORDS:
+            return True
+        if not line.startswith("%%"):
+            break
+    return False
 
 
 class AtomicCells:

@@ -23,6 +23,7 @@ __all__ = ["CellHooks", "TurnPort"]
 
 _LOG = logging.getLogger("nbrewind")
 _EVENTS = ("pre_run_cell", "post_run_cell")
+_INSIDE = "%%atomic: the cell that failed ran inside another one, which alone can be taken back: %rewind back."
 
 
 class TurnPort(Protocol):
@@ -33,6 +34,9 @@ class TurnPort(Protocol):
 
     def end_turn(self, end: TurnEnd) -> None:
         """Close it. Never raises."""
+
+    def join_turn(self) -> None:
+        """Take note of a cell inside the open turn, or beside it."""
 
     def take_back_turn(self) -> str:
         """Take the turn back that just ended; return the sentence that says so. Raises RewindError."""
@@ -71,6 +75,7 @@ class CellHooks:
         self._lock = threading.Lock()
         self._running: list[_Cell] = []
         self._turn_is_open = False
+        self._failed_inside = False
         self._callbacks: dict[str, Callable[..., None]] = {
             "pre_run_cell": self._fenced(self._pre),
             "post_run_cell": self._fenced(self._post),
@@ -107,7 +112,9 @@ class CellHooks:
         if number is not None:
             self._state.note_input(number)
         if not self._push(_Cell(threading.get_ident(), self._request(), info)):
+            self._session.join_turn()
             return
+        self._failed_inside = False
         if is_only_magics(raw, getattr(info, "transformed_cell", None), self._shell):
             self._state.enter("")
             return
@@ -120,6 +127,7 @@ class CellHooks:
             cell_id=getattr(info, "cell_id", None),
             started=time.time(),
             only_if_effect=not keeps,
+            asked_for=is_atomic(raw),
         )
         try:
             self._session.begin_turn(start)
@@ -130,7 +138,10 @@ class CellHooks:
         self._outputs.begin(number)
 
     def _post(self, result: Any) -> None:
-        if not self._pop(getattr(result, "info", None)):
+        info = getattr(result, "info", None)
+        failed_atomic = raised_by(result) is not None and is_atomic(getattr(info, "raw_cell", "") or "")
+        if not self._pop(info):
+            self._failed_inside = self._failed_inside or failed_atomic
             return
         try:
             if self._turn_is_open:
@@ -138,10 +149,11 @@ class CellHooks:
                 status, error = outcome(result)
                 outputs = self._outputs.end(raised_by(result))
                 self._session.end_turn(TurnEnd(status=status, error=error, ended=time.time(), outputs=outputs))
-                if status is not TurnStatus.OK and is_atomic(
-                    getattr(getattr(result, "info", None), "raw_cell", "") or ""
-                ):
+                inside = self._failed_inside
+                if failed_atomic or (inside and is_atomic(getattr(info, "raw_cell", "") or "")):
                     self._take_back()
+                elif inside:
+                    sys.stdout.write(f"{_INSIDE}\n")
         finally:
             self._state.leave()
 

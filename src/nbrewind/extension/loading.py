@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from nbrewind.extension.greeting import greeting
 from nbrewind.extension.history import ShellState
 from nbrewind.extension.hooks import CellHooks
 from nbrewind.extension.kernel import UserNamespace
+from nbrewind.extension.mainloop import MainLoop
 from nbrewind.extension.settings import NBRewind, surroundings
 from nbrewind.model import Settings
 from nbrewind.session.current import decline, leave, take
@@ -108,7 +107,8 @@ def _load(shell: Any) -> list[str]:
     except Exception as error:  # noqa: BLE001  the kernel's start comes first
         return [*warnings, _turned_down(error, settings)]
     hooks = CellHooks(shell, session, state, OutputCollector(shell))
-    session.scheduler = lambda job: _soon(settings.capture_delay, job)
+    session.main_thread.loop = loop = MainLoop(shell)
+    session.scheduler = lambda job: loop.soon(job, settings.capture_delay)
     loaded = _Loaded(
         session=session,
         traits=traits,
@@ -135,16 +135,6 @@ def _turned_down(error: Exception, settings: Settings | None) -> str:
         error = RewindError(f"{type(error).__name__}: {error}")
     decline(error, settings)
     return off_text(error)
-
-
-def _soon(delay: float, job: Callable[[], None]) -> bool:
-    """Run *job* a little after the reply; False in a shell without a running loop."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    loop.call_later(delay, job)
-    return True
 
 
 def _notebook(shell: Any) -> str:

@@ -29,6 +29,7 @@ from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.resources.files.vault import Vault
 from nbrewind.rewind.timeline import Timeline
+from nbrewind.session.mainthread import MainThread
 from nbrewind.session.mutex import Mutex
 from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
@@ -123,6 +124,7 @@ class Core:
         self.notebook = parts.notebook
         self.kernel = parts.kernel
         self.readonly = parts.log is None
+        self.main_thread = MainThread()
         self._parts = parts
         self._health = Health()
         self._mutex = Mutex()

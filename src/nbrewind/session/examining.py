@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
+from nbrewind.capture import hook
 from nbrewind.session.beginning import Beginning
+from nbrewind.session.mainthread import is_main
 
-__all__ = ["Examining", "is_main"]
+__all__ = ["Examining"]
 
 
 class Examining(Beginning):
@@ -16,6 +18,24 @@ class Examining(Beginning):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._pending = 0
+
+    @property
+    def _waits_for_main(self) -> bool:
+        """Return whether only the kernel's own thread can go on: it alone looks at variables."""
+        variables = self._parts.variables
+        return variables is not None and not variables.is_ready and not is_main()
+
+    def _examine_waiting(self, timeout: float) -> None:
+        """Look at the variables of the only turn that waits, if nothing else goes on for *timeout* seconds."""
+        if self._pending == 1 and self._parts.variables is not None and self._mutex.acquire(timeout):
+            try:
+                with self._fence("The variables could not be examined"), hook.suspended():
+                    self._examine_turn()
+            finally:
+                self._mutex.release()
+
+    def _fence(self, what: str) -> AbstractContextManager[None]:
+        raise NotImplementedError
 
     def _examine_turn(self) -> bool:
         """Look at the variables of the only turn that waits; return whether at all of them."""
@@ -33,8 +53,3 @@ class Examining(Beginning):
             return
         if not variables.examine(of_turn=False, everything=self._distrust):
             variables.drop()
-
-
-def is_main() -> bool:
-    """Return whether this is the kernel's own thread."""
-    return threading.current_thread() is threading.main_thread()

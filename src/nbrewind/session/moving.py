@@ -229,9 +229,19 @@ class Moving(Recalling):
         Raises:
             RewindError: it stays as it is.
         """
-        self.settle()
+        return self.on_main_thread(self._take_back)
+
+    def _take_back(self) -> str:
+        if self._newest is None:
+            raise RewindRefused(RefusalReason.UNKNOWN_CHECKPOINT, "nothing is recorded now.")
+        if not self.settle():
+            failed = self._health.not_protected
+            raise RewindRefused(RefusalReason.BUSY, failed.reason if failed is not None else "it is not saved yet.")
         last = self.timeline.last_turn(self.head) if self.head is not None else None
-        if last is None or last.parent is None:
+        if last is None or last.id != self._newest:
+            # Only where the front end keeps no history of the cell.
+            return "%%atomic: the cell failed; it had changed nothing."
+        if last.parent is None:
             raise RewindRefused(RefusalReason.UNKNOWN_CHECKPOINT, "there is no point before it.")
         plan = self.plan(last.parent, PlanOptions(only=("files", "variables"), force=True))
         result = self.rewind(plan)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 from nbrewind.capture import hook
 from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError
@@ -16,12 +17,14 @@ from nbrewind.rewind.evidence import Difference, Evidence
 from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
 from nbrewind.rewind.targets import NOTHING_CHANGED
 from nbrewind.session.core import Parked
+from nbrewind.session.mainthread import is_main
 from nbrewind.session.outside import Keeper, observe
 from nbrewind.session.recording import Recording
 
 __all__ = ["Planning"]
 
 _LONGEST_NAME = 200
+_T = TypeVar("_T")
 
 
 class Planning(Recording):
@@ -138,7 +141,7 @@ class Planning(Recording):
             raise RewindRefused(RefusalReason.BUSY, f"Not rewound, nothing changed: {why}")
 
     def _require_quiet(self) -> None:
-        """Refuse while a cell runs, from inside a cell with other code, and while cells are held.
+        """Refuse while a cell runs, from inside a cell with other code or another thread, and while cells are held.
 
         Raises:
             RewindRefused: busy.
@@ -147,6 +150,15 @@ class Planning(Recording):
         frozen = self._health.frozen
         if frozen is not None:
             raise InconsistentState(frozen.reason, hint="Restart the kernel to recover, or %rewind unfreeze.")
+        self._require_no_cell()
+        if self._parts.variables is not None and not is_main():
+            raise RewindRefused(
+                RefusalReason.BUSY,
+                "Not rewound, nothing changed: this is another thread than the kernel's main one.",
+                hint="session.on_main_thread(act) does it there.",
+            )
+
+    def _require_no_cell(self) -> None:
         why = "a turn is open." if self.turn_is_open else ""
         shell = self._parts.shell
         why = (shell.may_move() if shell is not None else "") or why
@@ -156,6 +168,16 @@ class Planning(Recording):
                 f"Not rewound, nothing changed: {why}",
                 hint="Run %rewind in a cell of its own.",
             )
+
+    def on_main_thread(self, act: Callable[[], _T]) -> _T:
+        """Return what *act*, which plans or moves, returns or raises; from any thread, carried out on the main one.
+
+        Raises:
+            RewindRefused: (busy) a cell runs, or the main thread does not come to it; then it is never carried out.
+        """
+        if not is_main():
+            self._require_no_cell()
+        return self.main_thread.run(act)
 
     def _evidence(self) -> Evidence:
         names = {self.notebook, *(operation.notebook for operation in self.operations)} - {""}

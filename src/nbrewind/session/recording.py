@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from nbrewind.capture import hook
 from nbrewind.capture.span import JournalHeader, SpanKind, TurnOutcome
 from nbrewind.errors import InconsistentState, RefusalReason, RewindError, RewindRefused
-from nbrewind.model import Note, TurnStatus
+from nbrewind.model import Note, OperationId, TurnStatus
 from nbrewind.session.capturing import Captured
 from nbrewind.session.core import LOGGER
-from nbrewind.session.examining import Examining, is_main
+from nbrewind.session.examining import Examining
 from nbrewind.session.turns import TurnEnd, TurnStart
 from nbrewind.store.layout import new_operation_id
 
@@ -33,6 +33,8 @@ class Recording(Examining):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._cells = 0
+        # The turn that began last, None if it is not recorded.
+        self._newest: OperationId | None = None
         self.scheduler: Scheduler | None = None
 
     # -- edges of a turn ------------------------------------------------------------------------------------------
@@ -62,6 +64,7 @@ class Recording(Examining):
         """
         with self._fence("The turn could not be opened"):
             variables = self._parts.variables
+            self._newest = None
             if variables is not None:
                 variables.guard.release()
             if not self.records or self._parts.recorder is None or (wait and not self._is_due(start)):
@@ -84,6 +87,7 @@ class Recording(Examining):
                 kind=SpanKind.TURN,
             )
             self._started[header.operation_id] = start
+            self._newest = header.operation_id
             if late:
                 failed = self._health.not_protected
                 self._late[header.operation_id] = Note(
@@ -107,6 +111,11 @@ class Recording(Examining):
             return False
         return self.settings.every_n_turns < 2 or self._cells % self.settings.every_n_turns == 0
 
+    def join_turn(self) -> None:
+        """Take note of a cell that runs inside the open turn, or beside it in a subshell: nobody reads its code."""
+        if self._parts.variables is not None and not self.is_child:
+            self._parts.variables.distrust()
+
     def end_turn(self, end: TurnEnd) -> None:
         """Close the turn; its capture runs soon, or now without a scheduler. Never raises."""
         with self._fence("The turn could not be closed"):
@@ -124,12 +133,7 @@ class Recording(Examining):
 
     def capture_soon(self) -> None:
         """Capture the turn that just ended in the background; called by the scheduler, a moment after the reply."""
-        if self._pending == 1 and self._parts.variables is not None and self._mutex.acquire(0):
-            try:
-                with self._fence("The variables could not be examined"), hook.suspended():
-                    self._examine_turn()
-            finally:
-                self._mutex.release()
+        self._examine_waiting(0.0)
         if self._pending and not self._worker.submit(self._capture_in_background):
             self.settle(0.0)
 
@@ -147,6 +151,9 @@ class Recording(Examining):
         """Finish the last capture and log what changed since; return whether that was done within *timeout*."""
         if self.readonly or self._health.closed or self.is_child:
             return True
+        if self._pending and self._waits_for_main:
+            with suppress(RewindRefused):
+                self.main_thread.run(lambda: self._examine_waiting(1.0))
         if not self._mutex.acquire(-1 if timeout is None else timeout):
             return False
         try:
@@ -173,9 +180,8 @@ class Recording(Examining):
         self._finish_beginning()
         while self._pending:
             self._examine_turn()
-            variables = self._parts.variables
-            if self._pending == 1 and variables is not None and not variables.is_ready and not is_main():
-                # Only the kernel's own thread looks at variables; the next barrier is there.
+            if self._pending == 1 and self._waits_for_main:
+                # The next barrier is there.
                 return
             if self._capture_span(self._copy_deadline()) is Captured.FAILED:
                 return

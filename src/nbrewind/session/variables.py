@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from nbrewind.resources.variables.providers import Undo
 from nbrewind.resources.variables.providers.state import ProcessState, added_providers
 from nbrewind.resources.variables.tracker import VariablesSnapshot, VariableTracker
 from nbrewind.resources.variables.trust import UserKey
+from nbrewind.session.mainthread import is_main
 from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["NOT_KEPT", "Kept", "Variables"]
@@ -168,7 +168,7 @@ class Variables:
 
         A failure of ours is kept as a note for the span, and never raised. An interrupt is the person's, and goes on.
         """
-        if self._examined is not None or threading.current_thread() is not threading.main_thread():
+        if self._examined is not None or not is_main():
             return self._examined is not None
         reached, self._reached = (None if everything else self._reached), frozenset()
         self._failed = None

@@ -21,6 +21,7 @@ from nbrewind.ui.payload import error_data, to_json
 from nbrewind.ui.render import to_bundle, to_plain
 from nbrewind.ui.story import error_text
 from nbrewind.ui.verbs import Desk
+from nbrewind.ui.vocabulary import MOVING
 from nbrewind.ui.words import Call, parse
 
 __all__ = ["RewindMagics", "emit", "install", "uninstall"]
@@ -74,7 +75,7 @@ class RewindMagics(Magics):
             asked_by=_asking_cell(self.shell, line),
             user_names=self.shell.user_ns if self.shell is not None else None,
         )
-        return desk.run(call)
+        return session.on_main_thread(lambda: desk.run(call)) if call.verb in MOVING else desk.run(call)
 
     def _show(self, page: Page, call: Call) -> None:
         if call.has("json"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ALIASES", "GO", "MEANT", "ONLY", "VERBS", "Verb"]
+__all__ = ["ALIASES", "GO", "MEANT", "MOVING", "ONLY", "VERBS", "Verb"]
 
 ONLY = ("files", "variables", "outputs", "cells")
 _LATER = "that part of nbrewind is not there yet"
@@ -75,6 +75,9 @@ VERBS: dict[str, Verb] = {
         Verb("trust", "trust", "load variables that somebody else stored", frozenset({"yes", "json"}), more=True),
     )
 }
+
+MOVING = frozenset({"back", "to", "before", "confirm", "undo", "redo", "restore", "recover", "name", "unfreeze"})
+"""What plans or moves: on the kernel's main thread only."""
 
 ALIASES = {
     "ls": "list",

@@ -25,6 +25,9 @@ class Log:
     def end_turn(self, end):
         self.rows.append(("end", end.status.value))
 
+    def join_turn(self):
+        self.joined = True
+
     def begin(self, number):
         pass
 
@@ -91,7 +94,7 @@ def test_cell_of_another_thread_joins(shell, log):
     inside.start()
     inside.join()
 
-    assert [row[1] for row in log.rows] == ["main"]
+    assert [row[1] for row in log.rows] == ["main"] and log.joined
 
 
 class Info:
