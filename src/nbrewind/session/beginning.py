@@ -97,6 +97,7 @@ class Beginning(Capturing):
         if self._copying:
             self._copy_until(time.monotonic() + self.settings.first_copy_wait)
         self._begun = True
+        self._stir()
         missing = self._parts.tracker.missing
         self._parts.secrecy.learn(note.subject for note in missing)
         for note in missing:

@@ -131,6 +131,7 @@ class Core:
         self._pid = os.getpid()
         self._timeline: Timeline | None = None
         self._callbacks: list[Callable[[RewindResult], None]] = []
+        self.watcher: Callable[[], None] | None = None
         self._parked: Parked | None = None
         self._generation = parts.gc.generation()
 
@@ -175,6 +176,15 @@ class Core:
         """Return whether this is a forked copy of the session, which has to keep still."""
         return os.getpid() != self._pid
 
+    def _stir(self) -> None:
+        """Tell the watcher, if there is one, that what front ends show may have changed; from any thread."""
+        watcher = self.watcher
+        if watcher is not None:
+            try:
+                watcher()
+            except Exception:
+                LOGGER.debug("A front end could not be told.", exc_info=True)
+
     def _absolute(self, path: str) -> str:
         """Return *path*, as manifests name it, as an absolute path."""
         return path if path.startswith("/") else f"{self.workspace.rstrip('/')}/{path}"
@@ -212,6 +222,7 @@ class Core:
         checkpoint = replace(operation.checkpoint, variables=variables)
         operation = replace(operation, checkpoint=checkpoint, variables=variable_changes)
         self._log().append(operation)
+        self._stir()
         return operation
 
     def _draft(

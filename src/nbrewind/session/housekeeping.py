@@ -168,6 +168,7 @@ class Housekeeping(Moving):
             if parts.variables is not None:
                 parts.variables.lose()
             self._health.frozen = None
+            self._stir()
             head = self.timeline.operation(self.head).checkpoint.files if self.head else None
             if head is not None:
                 parts.tracker.load(head)

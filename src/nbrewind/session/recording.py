@@ -101,6 +101,7 @@ class Recording(Examining):
             with self._edge:
                 self._open = start
                 self._parts.recorder.begin(header)
+            self._stir()
 
     def _is_due(self, start: TurnStart) -> bool:
         """Return whether this cell makes a point. What the others do counts as done between two cells."""
@@ -128,6 +129,7 @@ class Recording(Examining):
             if self._parts.variables is not None:
                 self._parts.variables.after()
             self._pending += 1
+            self._stir()
             if self.scheduler is None or not self.scheduler(self.capture_soon):
                 self.settle()
 
@@ -186,6 +188,7 @@ class Recording(Examining):
             if self._capture_span(self._copy_deadline()) is Captured.FAILED:
                 return
             self._pending -= 1
+            self._stir()
 
     def _may_copy(self) -> bool:
         return self._open is None and not self._pending
@@ -234,6 +237,7 @@ class Recording(Examining):
         self._health.paused = True
         if self._parts.recorder is not None:
             self._parts.recorder.stop()
+        self._stir()
 
     def resume(self) -> None:
         """Record again; what changed meanwhile is logged as an external change."""
@@ -241,6 +245,7 @@ class Recording(Examining):
         if self._parts.recorder is not None and self.settings.recording:
             self._parts.recorder.start()
         self.settle()
+        self._stir()
 
     def close(self, *, flush: float = 3.0) -> None:
         """Finish the last capture within *flush* seconds and give the session back. Twice is fine. Never raises."""

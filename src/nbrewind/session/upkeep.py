@@ -53,7 +53,9 @@ class Upkeep(Looking):
         if since == _LATELY and number is not None:
             since = f"[{number}]"
         self._health.not_protected = Note(since, reason)
+        self._stir()
 
     def _freeze(self, error: InconsistentState) -> None:
         """Hold all cells until the person recovers or says to go on."""
         self._health.frozen = Note("session", error.message)
+        self._stir()
