@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-__all__ = ["is_key", "literal_values", "redacted", "secret_values"]
+__all__ = ["PLACE", "is_key", "literal_values", "redacted", "secret_values"]
 
-_PLACE = "[secret]"
+PLACE = "[secret]"
 _SHORTEST = 6
 _KEY = 8
 _LONG_KEY = 20
@@ -57,7 +57,7 @@ def redacted(text: str, values: Iterable[str]) -> str:
     """Return *text* without *values*, also where they stand escaped in JSON or in a literal."""
     for value in values:
         for form in _forms(value):
-            text = text.replace(form, _PLACE)
+            text = text.replace(form, PLACE)
     return text
 
 

@@ -1,7 +1,7 @@
 """The façade of one session: turns in, points out, and every verb that front ends offer.
 
 Its parts, each on top of the one before: `core` (state), `looking`, `keeping`, `capturing`, `beginning`, `recording`,
-`planning`, `moving`, `housekeeping`.
+`planning`, `moving`, `housekeeping`, `documents`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nbrewind.model import SessionId, Settings
 from nbrewind.resources.variables.ports import KernelPort
 from nbrewind.session.attach import hold, hold_free, looking_parts, open_writable_store, wire
 from nbrewind.session.core import Parked, RewindResult
-from nbrewind.session.housekeeping import Housekeeping
+from nbrewind.session.documents import Documents
 from nbrewind.session.points import Difference, HistoryRow, Line, Point
 from nbrewind.session.shell import ShellMove, ShellPort
 from nbrewind.session.status import Status
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-class Session(Housekeeping):
+class Session(Documents):
     """One line of turns in one workspace, held by this process (or read only).
 
     Invariant: the operation log is the truth, and all that this object remembers can be built again from it and from

@@ -80,6 +80,11 @@ class SessionPaths:
         return f"{self.root}/damaged"
 
     @property
+    def document(self) -> str:
+        """Which moves the open notebook has not agreed to yet; JSON."""
+        return f"{self.root}/document"
+
+    @property
     def index(self) -> str:
         """What a kernel may remember between runs to start faster; never the truth."""
         return f"{self.root}/index"
