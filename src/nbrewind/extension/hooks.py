@@ -77,8 +77,9 @@ class CellHooks:
         self._turn_is_open = False
         self._failed_inside = False
         self._callbacks: dict[str, Callable[..., None]] = {
-            "pre_run_cell": self._fenced(self._pre),
-            "post_run_cell": self._fenced(self._post),
+            "pre_run_cell": self._fenced(self._pre, _interrupt_soon),
+            # The cell that a stop was meant for is over: sent again, it would hit the next one.
+            "post_run_cell": self._fenced(self._post, lambda: None),
         }
 
     def install(self) -> None:
@@ -139,7 +140,7 @@ class CellHooks:
 
     def _post(self, result: Any) -> None:
         info = getattr(result, "info", None)
-        failed_atomic = raised_by(result) is not None and is_atomic(getattr(info, "raw_cell", "") or "")
+        failed_atomic = raised_by(result) is not None and self._is_atomic(getattr(info, "raw_cell", "") or "")
         if not self._pop(info):
             self._failed_inside = self._failed_inside or failed_atomic
             return
@@ -157,6 +158,11 @@ class CellHooks:
         finally:
             self._state.leave()
 
+    def _is_atomic(self, raw: str) -> bool:
+        """Return whether *raw* asks to be taken back, or is what another cell magic makes of the cell that asks."""
+        outer = getattr(self._running[0].info, "raw_cell", "") if self._running else ""
+        return is_atomic(raw) or (bool(raw.strip()) and is_atomic(outer) and outer.rstrip().endswith(raw.rstrip()))
+
     def _take_back(self) -> None:
         """Bring back what stood before the cell that failed, and say so in its output."""
         self._state.enter("")
@@ -164,6 +170,8 @@ class CellHooks:
             said = self._session.take_back_turn()
         except RewindError as error:
             said = f"%%atomic: the cell failed and could not be taken back: {error.message}"
+        except KeyboardInterrupt:
+            said = "%%atomic: stopped, so what the cell did was not taken back. %rewind back does it."
         sys.stdout.write(f"{said}\n")
 
     def _push(self, cell: _Cell) -> bool:
@@ -200,12 +208,12 @@ class CellHooks:
                 del self._running[index]
             return not self._running
 
-    def _fenced(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _fenced(self, callback: Callable[[Any], None], interrupted: Callable[[], None]) -> Callable[[Any], None]:
         def fenced(argument: Any = None) -> None:
             try:
                 callback(argument)
             except KeyboardInterrupt:
-                _interrupt_soon()
+                interrupted()
             except Exception:  # noqa: BLE001  the cell comes first
                 _LOG.warning("nbrewind could not follow a cell.", exc_info=True)
 

@@ -18,6 +18,9 @@ from nbrewind.store.layout import new_operation_id
 
 __all__ = ["Captured", "Capturing"]
 
+_RECENT = 16
+"""Operations among which a span is looked for that was logged just now."""
+
 
 class Capturing(Keeping):
     """Takes span after span from the recorder. A span whose capture failed stays until the next try."""
@@ -50,7 +53,9 @@ class Capturing(Keeping):
         """Bring *span* into the log. On failure it stays with the caller, and protection is shown as degraded."""
         started = self._started.get(span.header.operation_id)
         try:
-            captured = self._log_span(span, started, deadline)
+            # A stop that waited for the log to be written comes out right behind it: then the span is kept already.
+            is_logged = any(known.id == span.header.operation_id for known in self.operations[-_RECENT:])
+            captured = Captured.LOGGED if is_logged else self._log_span(span, started, deadline)
         except InconsistentState as error:
             self._freeze(error)
             return Captured.FAILED

@@ -19,7 +19,7 @@ from nbrewind.rewind.targets import NOTHING_CHANGED
 from nbrewind.session.core import Parked
 from nbrewind.session.mainthread import is_main
 from nbrewind.session.outside import Keeper, observe
-from nbrewind.session.recording import Recording
+from nbrewind.session.switching import Switching
 
 __all__ = ["Planning"]
 
@@ -27,7 +27,7 @@ _LONGEST_NAME = 200
 _T = TypeVar("_T")
 
 
-class Planning(Recording):
+class Planning(Switching):
     """Makes plans and keeps the one that waits for a confirmation. Settles first; changes nothing."""
 
     # -- plans ----------------------------------------------------------------------------------------------------
