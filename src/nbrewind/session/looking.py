@@ -33,6 +33,7 @@ class Looking(Core):
         super().__init__(*arguments, **keywords)
         self._trees: dict[FilesAddress, SnapshotTree] = {}
         self._stored_changes: dict[OperationId, tuple[Change, ...]] = {}
+        self._noted_damage: tuple[int, dict[OperationId, str]] = (0, {})
 
     def points(self) -> tuple[Point, ...]:
         """Return one row per operation, oldest first: the present line, what was taken back, moves, damaged rows.
@@ -52,6 +53,16 @@ class Looking(Core):
             if point.id == operation:
                 return point
         raise TargetError(f"There is no point {operation!r}. {NOTHING_CHANGED}", hint="%rewind lists the points.")
+
+    def found_damage(self) -> dict[OperationId, str]:
+        """Return the points of which something cannot come back, as the last verification found."""
+        try:
+            stamp = Path(self._parts.paths.damaged).stat().st_mtime_ns
+        except OSError:
+            return {}
+        if self._noted_damage[0] != stamp:
+            self._noted_damage = (stamp, noted_findings(self._parts.paths))
+        return self._noted_damage[1]
 
     @property
     def damaged(self) -> tuple[Note, ...]:
