@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,12 @@ class Documents(Housekeeping):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._document = DocumentRecord(self._parts.paths.document)
+        self.front_end: Callable[[], bool] | None = None
+
+    @property
+    def document_is_open(self) -> bool:
+        """Whether a front end is there that carries patches out."""
+        return self.front_end is not None and self.front_end()
 
     # -- moves that concern it ------------------------------------------------------------------------------------
 

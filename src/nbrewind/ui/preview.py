@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from nbrewind.model import EntryKind, FileStep, Note, Operation, OperationKind, RewindPlan, Verdict
 from nbrewind.rewind.evidence import parents
 from nbrewind.rewind.targets import cells
-from nbrewind.rewind.timeline import Timeline
+from nbrewind.rewind.timeline import MOVES, Timeline
 from nbrewind.session.session import Parked, RewindResult
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import plan_data, result_data
@@ -17,7 +17,7 @@ from nbrewind.ui.story import move_text, old_point, plan_sentence, result_senten
 from nbrewind.ui.variables import say_references, say_variables
 from nbrewind.ui.wording import count, first_line, joined, moment, printable, shown_path, size, state_text
 
-__all__ = ["preview_page", "result_page"]
+__all__ = ["beyond_lines", "listed_notes", "preview_page", "result_page"]
 
 _MOST = 20
 _FOLD = 8
@@ -32,8 +32,12 @@ def preview_page(
     sentence: str = "",
     variables: Sequence[str] = (),
     all_rows: bool = False,
+    outputs_stay: bool = True,
 ) -> Page:
-    """Return the preview of *plan*: first what cannot return, then conflicts, then files, then what stays."""
+    """Return the preview of *plan*: first what cannot return, then conflicts, then files, then what stays.
+
+    *outputs_stay*: no front end is there that brings back what cells showed.
+    """
     most = 0 if all_rows else _MOST
     page = Page(data=plan_data(plan, timeline, parked, variables))
     page.say(plan_sentence(plan, timeline, workspace, sentence), Tone.STRONG)
@@ -45,7 +49,7 @@ def preview_page(
     say_references(page, plan.references, most)
     _say_secrets(page, plan, workspace)
     _say_kept(page, plan, workspace, most)
-    _say_beyond(page, plan, timeline)
+    _say_beyond(page, plan, timeline, outputs_stay=outputs_stay)
     if stale := stale_variables(variables):
         page.say(stale, Tone.MUTED)
     if plan.needs_force:
@@ -67,8 +71,9 @@ def result_page(
     *,
     connections: Sequence[str] = (),
     all_rows: bool = False,
+    outputs_stay: bool = True,
 ) -> Page:
-    """Return what a move did, and everything that stayed as it was."""
+    """Return what a move did, and everything that stayed as it was; *outputs_stay* as in a preview."""
     most = 0 if all_rows else _MOST
     plan = result.plan
     page = Page(data=result_data(result, timeline, connections))
@@ -81,14 +86,14 @@ def result_page(
     listed = {note.subject for note in (*plan.lost, *plan.conflicts, *plan.kept)}
     notes = [note for note in result.notes if note.subject not in listed]
     if notes:
-        page.say("To know:", Tone.WARNING).list(_notes(notes, workspace), most=most)
+        page.say("To know:", Tone.WARNING).list(listed_notes(notes, workspace), most=most)
     if connections:
         page.say(
             f"Still on the old database file: {', '.join(map(printable, connections))}. Connect again to see it as it "
             "is now.",
             Tone.WARNING,
         )
-    _say_beyond(page, plan, timeline)
+    _say_beyond(page, plan, timeline, outputs_stay=outputs_stay)
     if stale := stale_variables(result.variables):
         page.say(stale, Tone.MUTED)
     return page
@@ -97,18 +102,18 @@ def result_page(
 def _say_stays(page: Page, plan: RewindPlan, workspace: str, most: int, *, done: bool) -> None:
     if plan.lost:
         page.say("Could not go back:" if done else "Cannot go back:", Tone.PROBLEM)
-        page.list(_notes(plan.lost, workspace), most=most)
+        page.list(listed_notes(plan.lost, workspace), most=most)
     if plan.conflicts:
         head = "Conflicts, left alone:" if done else "Conflicts, left alone (--overwrite takes them back too):"
-        page.say(head, Tone.WARNING).list(_notes(plan.conflicts, workspace), most=most)
+        page.say(head, Tone.WARNING).list(listed_notes(plan.conflicts, workspace), most=most)
 
 
 def _say_kept(page: Page, plan: RewindPlan, workspace: str, most: int) -> None:
     if plan.kept:
-        page.say("Stays as it is:", Tone.MUTED).list(_notes(plan.kept, workspace), Tone.MUTED, most=most)
+        page.say("Stays as it is:", Tone.MUTED).list(listed_notes(plan.kept, workspace), Tone.MUTED, most=most)
 
 
-def _notes(notes: Sequence[Note], workspace: str) -> list[str]:
+def listed_notes(notes: Sequence[Note], workspace: str) -> list[str]:
     """Return one line per note; a folder is left out where something in it is named."""
     folders = {above for note in notes for above in parents(note.subject)}
     return [
@@ -184,16 +189,29 @@ def _is_directory(step: FileStep) -> bool:
     return all(state.kind is EntryKind.DIRECTORY for state in states)
 
 
-def _say_beyond(page: Page, plan: RewindPlan, timeline: Timeline) -> None:
+def _say_beyond(page: Page, plan: RewindPlan, timeline: Timeline, *, outputs_stay: bool) -> None:
     """Say what the cells taken back did beyond what can be seen."""
-    if plan.kind not in (OperationKind.REWIND, OperationKind.UNDO, OperationKind.REDO):
-        return
-    turns = [timeline.operation(turn) for turn in plan.taken_back]
-    lines = [text for turn in turns if (text := _beyond(turn))]
+    lines = beyond_lines(plan, timeline)
     if lines:
         page.list(lines, Tone.WARNING, most=5)
-    if turns and plan.kind is OperationKind.REWIND:
-        page.say(f"Outputs of {cells(turns)} stay visible in the notebook; clear or re-run them.", Tone.MUTED)
+    if outputs_stay and (said := _outputs_stay(plan, timeline)):
+        page.say(said, Tone.MUTED)
+
+
+def beyond_lines(plan: RewindPlan, timeline: Timeline, *, outputs_stay: bool = False) -> list[str]:
+    """Return what the cells taken back did beyond what can be seen, and with *outputs_stay* what they still show."""
+    if plan.kind not in MOVES:
+        return []
+    lines = [text for turn in plan.taken_back if (text := _beyond(timeline.operation(turn)))]
+    said = _outputs_stay(plan, timeline) if outputs_stay else ""
+    return [*lines, said] if said else lines
+
+
+def _outputs_stay(plan: RewindPlan, timeline: Timeline) -> str:
+    turns = [timeline.operation(turn) for turn in plan.taken_back]
+    if not turns or plan.kind is not OperationKind.REWIND or "outputs" not in plan.options.only:
+        return ""
+    return f"Outputs of {cells(turns)} stay visible here; clear or re-run them."
 
 
 def _beyond(operation: Operation) -> str:

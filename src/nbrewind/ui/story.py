@@ -18,6 +18,7 @@ __all__ = [
     "error_text",
     "files_text",
     "move_text",
+    "moved_sentence",
     "old_point",
     "operation_text",
     "plan_sentence",
@@ -130,10 +131,19 @@ def _were(plan: RewindPlan) -> str:
 
 
 def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str:
-    """Return the one line that tells of a success, with the files in it."""
+    """Return the one line that tells of a success, with the files in it, and how to take it back."""
+    way_back = "%rewind redo goes forward again" if plan.kind is OperationKind.UNDO else "%rewind undo takes this back"
+    return f"{moved_sentence(plan, timeline, workspace)} {way_back}."
+
+
+def moved_sentence(plan: RewindPlan, timeline: Timeline, workspace: str, outputs: int = 0) -> str:
+    """Return the one line that tells of a success, for front ends with buttons; *outputs* changed in the document."""
     files = files_text(_file_count(plan.steps))
-    if plan.variables:
-        files = f"{files}, {count(len(plan.variables), 'variable')}"
+    names = [printable(change.name) for change in plan.variables]
+    if names:
+        files = f"{files}, {names[0] if len(names) == 1 else count(len(names), 'variable')}"
+    if outputs:
+        files = f"{files}, {count(outputs, 'output')}"
     goal = timeline.operation(plan.target)
     match plan.kind:
         case OperationKind.RESTORE if plan.options.names:
@@ -147,8 +157,7 @@ def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str
             what = f"Forward again{_away(plan, timeline)}: {files}."
         case _:
             what = f"Back to {title(goal, timeline)}: {files}."
-    way_back = "%rewind redo goes forward again" if plan.kind is OperationKind.UNDO else "%rewind undo takes this back"
-    return f"{what} Nothing was thrown away. {way_back}."
+    return f"{what} Nothing was thrown away."
 
 
 def _again(plan: RewindPlan, timeline: Timeline) -> str:

@@ -126,6 +126,7 @@ class Desk:
             sentence=sentence,
             variables=self._variables(plan),
             all_rows=call.has("all"),
+            outputs_stay=not session.document_is_open,
         )
 
     def _done_before(self, call: Call) -> Page | None:
@@ -152,7 +153,14 @@ class Desk:
         connections: tuple[str, ...] = ()
         if self.user_names is not None:
             connections = open_connections(self.user_names, {step.path for step in plan.steps}, session.workspace)
-        return result_page(result, session.timeline, session.workspace, connections=connections, all_rows=all_rows)
+        return result_page(
+            result,
+            session.timeline,
+            session.workspace,
+            connections=connections,
+            all_rows=all_rows,
+            outputs_stay=not session.document_is_open,
+        )
 
     def _step(self, call: Call, plan: Callable[[PlanOptions | None], RewindPlan]) -> Page:
         try:
