@@ -99,7 +99,7 @@ def test_yes_in_a_silent_request_prints_what_it_did(kernel, workspace):
 
     text = kernel.run("%rewind to 1 --yes", silent=True).text
 
-    assert "Back to just after [1]: 1 file, 1 variable." in text
+    assert "Back to just after [1]: 1 file, x." in text
     assert "x  was 1" in text
 
 
