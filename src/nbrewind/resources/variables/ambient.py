@@ -149,6 +149,8 @@ def busy_thread(namespace: dict[str, object]) -> str:
         return ""
     here = threading.get_ident()
     frames = sys._current_frames()
+    # Our own holds this dictionary: kept in it, all that our callers look at would live until a collection.
+    frames.pop(here, None)
     for thread in threading.enumerate():
         frame = frames.get(thread.ident or -1)
         if thread.ident != here and _module(type(thread)) not in _PLAIN:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dis
+import gc
 import statistics
 import sys
+import threading
 import time
 import types
 import warnings
@@ -239,6 +241,24 @@ def test_no_code_of_the_user_runs_while_reading():
         reader.after(namespace)
 
     assert namespace["ran"] == []
+
+
+def test_reading_beside_another_thread_holds_nothing_afterwards():
+    namespace = _namespace("xs = [[1]]")
+    before, done, reader = sys.getrefcount(namespace["xs"]), threading.Event(), NameReader()
+    waiting = threading.Thread(target=done.wait)
+    waiting.start()
+    gc.disable()
+    try:
+        reader.before("xs[0]", namespace)
+        reader.after(namespace)
+        held = sys.getrefcount(namespace["xs"]) - before
+    finally:
+        gc.enable()
+        done.set()
+        waiting.join()
+
+    assert held == 0
 
 
 def test_a_trivial_cell_among_2000_names_costs_little():

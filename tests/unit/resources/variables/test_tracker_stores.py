@@ -124,6 +124,16 @@ def test_a_capture_that_failed_is_made_again(ground: Path) -> None:
     assert book.ns["a"] == [1, 2]
 
 
+def test_what_there_is_no_time_for_goes_by_reference(ground: Path) -> None:
+    book = Notebook(ground, budget=0.0)
+
+    book.run("xs = [[1]]; ys = {}")
+
+    assert {note.subject: note.reason for note in book.last.notes} == dict.fromkeys(
+        ("xs", "ys"), "kept by reference: the time for this turn was over"
+    )
+
+
 def test_a_variable_that_changes_while_it_is_saved_is_refused(ground: Path) -> None:
     book = Notebook(ground)
     exec("import numpy as np\na = np.zeros(100_000)", book.ns)
