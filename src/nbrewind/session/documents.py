@@ -17,6 +17,7 @@ from nbrewind.session.document_record import DocumentRecord, NotedMove
 from nbrewind.session.housekeeping import Housekeeping
 from nbrewind.session.pulse import Pulse
 from nbrewind.session.redaction import PLACE
+from nbrewind.store.layout import StorePaths
 
 __all__ = ["Documents"]
 
@@ -41,6 +42,15 @@ class Documents(Housekeeping):
     def document_is_open(self) -> bool:
         """Whether a front end is there that carries patches out."""
         return self.front_end is not None and self.front_end()
+
+    @property
+    def store(self) -> StorePaths:
+        """Where this session and its neighbours are kept."""
+        return self._parts.store
+
+    def variables_left(self, plan: RewindPlan) -> tuple[str, ...]:
+        """Return the bound names that the turns of *plan* bind, and that a move would leave as they are."""
+        return self._variables_left(plan)
 
     # -- moves that concern it ------------------------------------------------------------------------------------
 

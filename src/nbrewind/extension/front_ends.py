@@ -1,0 +1,63 @@
+"""Front ends over comms: the kernel's side of the handshake. Nothing is served, or even loaded, until one comes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from nbrewind.session.session import Session
+
+__all__ = ["FrontEnds"]
+
+_LOG = logging.getLogger("nbrewind")
+_TARGET = "nbrewind"
+_HELLO = "nbrewind.hello"
+_VERSION = 1
+
+
+class FrontEnds:
+    """Waits for comms of our target. Without a kernel, or with an old one, there are none."""
+
+    def __init__(self, shell: Any, session: Session) -> None:
+        self._manager: Any = getattr(getattr(shell, "kernel", None), "comm_manager", None)
+        self._session = session
+        self._server: Any = None
+        self._lock = threading.Lock()
+
+    def install(self) -> None:
+        """Listen, and tell front ends that are there already that we are here. Never raises."""
+        if self._manager is None:
+            return
+        try:
+            self._manager.register_target(_TARGET, self._opened)
+            self._greet()
+        except Exception:  # noqa: BLE001  without a sidebar there is still %rewind
+            _LOG.debug("Front ends cannot be served.", exc_info=True)
+
+    def uninstall(self) -> None:
+        """Say goodbye. Twice is fine."""
+        if self._manager is None:
+            return
+        if self._manager.targets.get(_TARGET) == self._opened:
+            self._manager.unregister_target(_TARGET, self._opened)
+        with self._lock:
+            server, self._server = self._server, None
+        if server is not None:
+            server.uninstall()
+
+    def _opened(self, comm: Any, message: dict[str, Any]) -> None:
+        with self._lock:
+            if self._server is None:
+                # Not at the top: a kernel without a sidebar shall not even pay for the import.
+                from nbrewind.ui.comm.server import CommServer
+
+                self._server = CommServer(self._session)
+                self._server.install()
+        self._server.opened(comm, message)
+
+    def _greet(self) -> None:
+        """Open a comm and close it at once: a page that was there before us opens its own on that."""
+        from comm import create_comm
+
+        create_comm(target_name=_HELLO, data={"version": _VERSION}).close()
