@@ -208,13 +208,15 @@ class VariableState:
 class VariableChange:
     """What an operation, or a rewind, changes at *name*; None stands for a name that is bound to nothing.
 
-    *uncertain*: found late, by a full comparison, so that an earlier turn may have done it.
+    *uncertain*: found late, by a full comparison, so that an earlier turn may have done it; *since* is the number of
+    the turn after which the name was last known to be as it was before, None for the start.
     """
 
     name: str
     before: VariableState | None
     after: VariableState | None
     uncertain: bool = False
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +358,7 @@ class Settings:
     turn_budget: float = 5.0
     first_copy_wait: float = 1.0
     capture_delay: float = 0.05
+    idle_delay: float = 3.0
     max_workspace_files: int = 200_000
     max_workspace_size: int = 20 << 30
     min_free_disk: float = 0.05

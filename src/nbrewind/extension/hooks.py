@@ -22,7 +22,8 @@ from nbrewind.session.turns import TurnEnd, TurnStart
 __all__ = ["CellHooks", "TurnPort"]
 
 _LOG = logging.getLogger("nbrewind")
-_EVENTS = ("pre_run_cell", "post_run_cell")
+_EVENTS = ("pre_run_cell", "post_run_cell", "post_execute")
+_OWN_TARGET = "nbrewind"
 _INSIDE = "%%atomic: the cell that failed ran inside another one, which alone can be taken back: %rewind back."
 
 
@@ -37,6 +38,9 @@ class TurnPort(Protocol):
 
     def join_turn(self) -> None:
         """Take note of a cell inside the open turn, or beside it."""
+
+    def touch(self) -> None:
+        """Take note that a callback ran between two cells."""
 
     def take_back_turn(self) -> str:
         """Take the turn back that just ended; return the sentence that says so. Raises RewindError."""
@@ -64,11 +68,19 @@ class CellHooks:
 
     Only the outermost cell is a turn: cells inside it and a subshell's cell beside it join. A `post` without its `pre`
     (blank cells, the cell that loads us) is passed over. Each callback swallows what it raises: IPython would show it
-    in the user's cell.
+    in the user's cell. *begun* is called first, in the context of the cell.
     """
 
-    def __init__(self, shell: Any, session: TurnPort, state: ShellState, outputs: OutputPort) -> None:
+    def __init__(
+        self,
+        shell: Any,
+        session: TurnPort,
+        state: ShellState,
+        outputs: OutputPort,
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
         self._shell = shell
+        self._begun = begun
         self._session = session
         self._state = state
         self._outputs = outputs
@@ -80,6 +92,7 @@ class CellHooks:
             "pre_run_cell": self._fenced(self._pre, _interrupt_soon),
             # The cell that a stop was meant for is over: sent again, it would hit the next one.
             "post_run_cell": self._fenced(self._post, lambda: None),
+            "post_execute": self._fenced(self._after_any, lambda: None),
         }
 
     def install(self) -> None:
@@ -108,6 +121,7 @@ class CellHooks:
         raw = getattr(info, "raw_cell", "") or ""
         if is_blank(raw):
             return
+        self._begun()
         keeps = bool(getattr(info, "store_history", True)) and not getattr(info, "silent", False)
         number = self._state.next_number() - 1 if keeps else None
         if number is not None:
@@ -157,6 +171,18 @@ class CellHooks:
                     sys.stdout.write(f"{_INSIDE}\n")
         finally:
             self._state.leave()
+
+    def _after_any(self, _: None) -> None:
+        """Hear of messages to comms: the callbacks of widgets."""
+        if not self._running and threading.current_thread() is threading.main_thread():
+            request = self._shell.get_parent() if hasattr(self._shell, "kernel") else {}
+            comm = (request.get("content") or {}).get("comm_id", "")
+            if comm and self._target(comm) != _OWN_TARGET:
+                self._session.touch()
+
+    def _target(self, comm: str) -> str:
+        known = getattr(getattr(self._shell.kernel, "comm_manager", None), "comms", {})
+        return str(getattr(known.get(comm), "target_name", ""))
 
     def _is_atomic(self, raw: str) -> bool:
         """Return whether *raw* asks to be taken back, or is what another cell magic makes of the cell that asks."""

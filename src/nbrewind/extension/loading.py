@@ -15,6 +15,7 @@ from nbrewind.errors import RewindError
 from nbrewind.extension.atomic import AtomicCells
 from nbrewind.extension.configuration import jupyter_config
 from nbrewind.extension.exits import Exits
+from nbrewind.extension.front_ends import FrontEnds
 from nbrewind.extension.frozen import CellBrake
 from nbrewind.extension.greeting import greeting
 from nbrewind.extension.history import ShellState
@@ -44,9 +45,11 @@ class _Loaded:
     exits: Exits
     brake: CellBrake
     atomic: AtomicCells
+    front_ends: FrontEnds
 
     def take_out(self, shell: Any) -> None:
         """Undo all of it, in the order in which consumers come before what they use."""
+        self.front_ends.uninstall()
         self.hooks.uninstall()
         self.brake.uninstall(shell)
         self.atomic.uninstall(shell)
@@ -106,8 +109,8 @@ def _load(shell: Any) -> list[str]:
         session = Session.attach(settings, notebook=notebook, kernel=_kernel(shell), shell=state, namespace=namespace)
     except Exception as error:  # noqa: BLE001  the kernel's start comes first
         return [*warnings, _turned_down(error, settings)]
-    hooks = CellHooks(shell, session, state, OutputCollector(shell))
     session.main_thread.loop = loop = MainLoop(shell)
+    hooks = CellHooks(shell, session, state, OutputCollector(shell), loop.note)
     session.scheduler = lambda job: loop.soon(job, settings.capture_delay)
     loaded = _Loaded(
         session=session,
@@ -116,6 +119,7 @@ def _load(shell: Any) -> list[str]:
         exits=Exits(session.close),
         brake=CellBrake(lambda: session.frozen),
         atomic=AtomicCells(),
+        front_ends=FrontEnds(shell, session),
     )
     session.on_rewound(lambda result: namespace.put_back_own())
     hooks.install()
@@ -125,6 +129,7 @@ def _load(shell: Any) -> list[str]:
     take(session)
     shell.configurables.append(traits)
     setattr(shell, _ATTRIBUTE, loaded)
+    loaded.front_ends.install()
     return [*warnings, *greeting(session.status(), folder)]
 
 

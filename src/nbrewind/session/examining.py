@@ -47,9 +47,9 @@ class Examining(Beginning):
         return self._distrust
 
     def _examine_gap(self) -> None:
-        """Look at what changed between two cells: names that were bound; before a move, everything."""
+        """Look at what changed between two cells: new bindings and what callbacks reach; before a move, everything."""
         variables = self._parts.variables
-        if variables is None or self._health.paused or not (self._distrust or variables.rebound()):
+        if variables is None or self._health.paused or not (self._distrust or variables.may_differ()):
             return
         if not variables.examine(of_turn=False, everything=self._distrust):
             variables.drop()

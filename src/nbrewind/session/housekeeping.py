@@ -22,8 +22,8 @@ from nbrewind.resources.files.side import NOT_COPIED
 from nbrewind.rewind.recovery import recover_session
 from nbrewind.session.attach import damage_notes
 from nbrewind.session.looking import stored_changes
-from nbrewind.session.moving import Moving
 from nbrewind.session.recoverers import recoverers
+from nbrewind.session.retracting import Retracting
 from nbrewind.session.roots import all_roots
 from nbrewind.session.status import Status
 from nbrewind.session.verification import note_findings, replaying
@@ -42,7 +42,7 @@ _SPECIAL = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device
 OWN_DATA = "nbrewind's own data"
 
 
-class Housekeeping(Moving):
+class Housekeeping(Retracting):
     """What keeps a session well, and says how it is."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:

@@ -153,6 +153,8 @@ class Keeping(Upkeep):
         had_effect = bool(judged.turn_changes) or not span.empty or kept.has_news
         if is_turn and not (started is not None and started.only_if_effect and not had_effect):
             logged.append(self._log_turn(span, files, judged, texts, notes, stored.get("turn"), kept))
+        if variables is not None and logged and is_turn:
+            variables.numbered(span.header.number)
         if variables is not None and (logged or not is_turn):
             variables.adopt(kept, of_turn=is_turn)
         elif variables is not None:

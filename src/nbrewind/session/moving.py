@@ -160,7 +160,8 @@ class Moving(Recalling):
         self._name_roots(done)
         if parts.variables is not None and resource is not None:
             parts.variables.moved(self._recalled)
-        return done, transaction.notes
+        self._hold_for_undo(done.id)
+        return done, (*transaction.notes, *self._results_gone(plan))
 
     def _folder_times(self, plan: RewindPlan, goal: SnapshotTree | None) -> dict[str, int]:
         """Return the times of the folders that will have the names that they had at *goal*."""
@@ -222,32 +223,6 @@ class Moving(Recalling):
         for identifier in (*plan.taken_back, *plan.brought_back):
             named |= bound_by(self.code_of(self.timeline.operation(identifier)))
         return tuple(sorted(named & bound))
-
-    def take_back_turn(self) -> str:
-        """Take the turn that just ended back, files and variables; In and Out go on. Return a sentence about it.
-
-        Raises:
-            RewindError: it stays as it is.
-        """
-        return self.on_main_thread(self._take_back)
-
-    def _take_back(self) -> str:
-        if self._newest is None:
-            raise RewindRefused(RefusalReason.UNKNOWN_CHECKPOINT, "nothing is recorded now.")
-        if not self.settle():
-            failed = self._health.not_protected
-            raise RewindRefused(RefusalReason.BUSY, failed.reason if failed is not None else "it is not saved yet.")
-        last = self.timeline.last_turn(self.head) if self.head is not None else None
-        if last is None or last.id != self._newest:
-            # Only where the front end keeps no history of the cell.
-            return "%%atomic: the cell failed; it had changed nothing."
-        if last.parent is None:
-            raise RewindRefused(RefusalReason.UNKNOWN_CHECKPOINT, "there is no point before it.")
-        plan = self.plan(last.parent, PlanOptions(only=("files", "variables"), force=True))
-        result = self.rewind(plan)
-        left = [note.subject for note in result.notes if note.subject != "imported modules"]
-        more = f" Except: {', '.join(left)}." if left else ""
-        return f"%%atomic: the cell failed, so what it did to files and variables was taken back.{more}"
 
     def undo(self) -> RewindResult:
         """Take the last rewind back: `rewind(plan_undo())`."""

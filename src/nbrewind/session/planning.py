@@ -17,9 +17,9 @@ from nbrewind.rewind.evidence import Difference, Evidence
 from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
 from nbrewind.rewind.targets import NOTHING_CHANGED
 from nbrewind.session.core import Parked
+from nbrewind.session.idling import Idling
 from nbrewind.session.mainthread import is_main
 from nbrewind.session.outside import Keeper, observe
-from nbrewind.session.switching import Switching
 
 __all__ = ["Planning"]
 
@@ -27,7 +27,7 @@ _LONGEST_NAME = 200
 _T = TypeVar("_T")
 
 
-class Planning(Switching):
+class Planning(Idling):
     """Makes plans and keeps the one that waits for a confirmation. Settles first; changes nothing."""
 
     # -- plans ----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The façade of one session: turns in, points out, and every verb that front ends offer.
 
 Its parts, each on top of the one before: `core` (state), `looking`, `keeping`, `capturing`, `beginning`, `recording`,
-`planning`, `moving`, `housekeeping`, `documents`.
+`switching`, `idling`, `planning`, `moving`, `retracting`, `housekeeping`, `documents`.
 """
 
 from __future__ import annotations

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbrewind.errors import StoreError
-from nbrewind.model import Note, ObjectId, Settings
+from nbrewind.model import Note, ObjectId, Settings, VariableChange
+from nbrewind.resources.variables.comparison import Comparison
 from nbrewind.resources.variables.guard import Guard
 from nbrewind.resources.variables.memory import Examined
 from nbrewind.resources.variables.names import NameReader
 from nbrewind.resources.variables.ports import KernelPort
-from nbrewind.resources.variables.providers import Undo
-from nbrewind.resources.variables.providers.state import ProcessState, added_providers
 from nbrewind.resources.variables.tracker import VariablesSnapshot, VariableTracker
-from nbrewind.resources.variables.trust import UserKey
 from nbrewind.session.mainthread import is_main
+from nbrewind.session.states import States, TrustingKey
 from nbrewind.store.shadow.writer import PackWriter
 
 __all__ = ["NOT_KEPT", "Kept", "Variables"]
@@ -36,52 +34,6 @@ class Kept:
 NOT_KEPT = Kept()
 _MODULES = "modules"
 """A module that came in is no news by itself: libraries, and nbrewind too, import more when they get to it."""
-_STAYS = "stays imported"
-_SHOWN = 4
-
-
-class TrustingKey:
-    """The user's key, or the user's word: after `%rewind trust` every store is believed in this kernel."""
-
-    def __init__(self, path: str) -> None:
-        self._key = UserKey(path)
-        self.trusted = False
-
-    def seal(self, record: bytes) -> bytes:
-        """Return the seal for *record*."""
-        return self._key.seal(record)
-
-    def holds(self, record: bytes, seal: bytes) -> bool:
-        """Return whether *seal* is this user's for *record*, or the store is trusted."""
-        return self.trusted or self._key.holds(record, seal)
-
-
-class States:
-    """`StatePort` over all providers."""
-
-    def __init__(self) -> None:
-        self.process = ProcessState()
-        self.process.add(added_providers())
-        self.held: Mapping[str, bytes] | None = None
-
-    def capture(self) -> Mapping[str, bytes]:
-        """Return the present states; while *held* is set, those: in a rewind signal handlers are not the user's."""
-        return self.process.capture() if self.held is None else self.held
-
-    def restore(self, states: Mapping[str, bytes]) -> Undo:
-        """Make *states* stand; return what puts back the ones before."""
-        undo = self.process.restore(states)
-        undo.notes = _without_modules(undo.notes)
-        return undo
-
-
-def _without_modules(notes: tuple[Note, ...]) -> tuple[Note, ...]:
-    """Say once that modules stay imported: with a library come dozens."""
-    stay = [note.subject for note in notes if note.reason == _STAYS]
-    if len(stay) < 2:
-        return notes
-    said = ", ".join(stay[:_SHOWN]) + (f" and {len(stay) - _SHOWN} more" if len(stay) > _SHOWN else "")
-    return (*(note for note in notes if note.reason != _STAYS), Note("imported modules", f"{said} stay loaded"))
 
 
 class Variables:
@@ -103,6 +55,7 @@ class Variables:
             max_size=settings.max_variable_size,
         )
         self.guard = Guard()
+        self.comparison = Comparison(self.tracker)
         overwritten = self.states.process.overwritten
         self._reader = NameReader(watch=overwritten.watch if overwritten is not None else None)
         # None: everything has to be looked at. Nothing is believed of a kernel that was just attached.
@@ -112,7 +65,11 @@ class Variables:
         self._of_turn = False
         self._has_news = False
         self._failed: Note | None = None
+        self._touched = False
         self._is_current = False
+        # The number of the newest turn in the log, and of that after which each name was last looked at.
+        self._newest: int | None = None
+        self._looked: dict[str, int | None] = {}
 
     @property
     def address(self) -> ObjectId | None:
@@ -157,6 +114,14 @@ class Variables:
         else:
             self._reached |= names
 
+    def touch(self) -> None:
+        """Take note that a callback ran between two cells: what it can reach is looked at before the next one."""
+        self._touched = True
+
+    def _reach_of_callbacks(self) -> frozenset[str] | None:
+        touched, self._touched = self._touched, False
+        return self._reader.around(self.tracker.namespace).names if touched else frozenset()
+
     def distrust(self) -> None:
         """Look at everything next time: code ran that was not read, or a capture failed."""
         self._reached = None
@@ -170,11 +135,13 @@ class Variables:
         """
         if self._examined is not None or not is_main():
             return self._examined is not None
-        reached, self._reached = (None if everything else self._reached), frozenset()
+        if not of_turn:
+            self._join(self._reach_of_callbacks())
+        sure, self._reached = self._reached, frozenset()
         self._failed = None
         late = not of_turn and self._is_current
         try:
-            examined = self.tracker.examine(reached, late=late)
+            examined = self.tracker.examine(None if everything else sure, late=late, sure=sure if everything else None)
         except Exception as error:  # noqa: BLE001  the cell comes first: its point has no variables, and says so
             self._reached = None
             self._failed = Note("variables", f"they could not be kept: {type(error).__name__}: {error}")
@@ -185,6 +152,35 @@ class Variables:
         self._examined, self._of_turn = examined, of_turn
         self._has_news = self._differs(examined)
         return self._has_news
+
+    def compare(self, seconds: float) -> tuple[bool, bool]:
+        """Take one step of the full comparison; return whether there are more, and whether something differs.
+
+        What differs waits to be stored, as uncertain.
+        """
+        if not self._is_current or self._examined is not None:
+            return False, False
+        # In a loop's callback the options that are context variables may be others.
+        self.states.held = self.tracker.known.process
+        try:
+            examined = self.comparison.step(seconds)
+        finally:
+            self.states.held = None
+        if examined is None:
+            return False, False
+        found = self._differs(examined)
+        if found:
+            self._examined, self._of_turn, self._has_news = examined, False, True
+        else:
+            self._look(examined)
+        return True, found
+
+    def _look(self, examined: Examined) -> None:
+        self._looked.update(dict.fromkeys(examined.looked, self._newest))
+
+    def numbered(self, number: int | None) -> None:
+        """Take note that the turn *number* is in the log."""
+        self._newest = number if number is not None else self._newest
 
     def _differs(self, examined: Examined) -> bool:
         known = self.tracker.known
@@ -197,12 +193,14 @@ class Variables:
             or process != now
         )
 
-    def rebound(self) -> bool:
-        """Return whether names were bound, bound anew or deleted since the last capture."""
-        return self._is_current and self.tracker.bindings() != self.tracker.known.bindings
+    def may_differ(self) -> bool:
+        """Return whether names were bound, bound anew or deleted since the last capture, or a callback ran."""
+        return self._is_current and (self._touched or self.tracker.bindings() != self.tracker.known.bindings)
 
     def drop(self) -> None:
         """Forget an examination that shows nothing new; all names that it looked at are as they are known."""
+        if self._examined is not None:
+            self._look(self._examined)
         self._examined = None
 
     def store(self, writer: PackWriter, *, of_turn: bool) -> Kept:
@@ -218,6 +216,7 @@ class Variables:
             return Kept(notes=(self._failed or Note("variables", "they were not kept: the next cell came first"),))
         try:
             snapshot = self.tracker.store(examined, writer)
+            snapshot = replace(snapshot, changes=tuple(map(self._dated, snapshot.changes)))
             changed = {change.name for change in snapshot.changes}
             notes = tuple(note for note in examined.notes if note.subject in changed)
             return Kept(snapshot, notes, self._has_news)
@@ -230,6 +229,9 @@ class Variables:
             self.forget()
             return Kept(notes=(Note("variables", f"they could not be kept: {type(error).__name__}: {error}"),))
 
+    def _dated(self, change: VariableChange) -> VariableChange:
+        return replace(change, since=self._looked.get(change.name)) if change.uncertain else change
+
     def adopt(self, kept: Kept, *, of_turn: bool) -> None:
         """Believe what is durable now; a turn without variables makes everything be looked at next time."""
         if kept.snapshot is None:
@@ -238,6 +240,8 @@ class Variables:
                 self.forget()
             return
         self.tracker.adopt(kept.snapshot)
+        if self._examined is not None:
+            self._look(self._examined)
         self._examined, self._failed = None, None
         self._is_current = True
 

@@ -91,6 +91,7 @@ def variable_data(change: VariableChange) -> dict[str, Any]:
         "before": _state_data(change.before),
         "after": _state_data(change.after),
         "uncertain": change.uncertain,
+        "since": change.since,
     }
 
 

@@ -47,7 +47,8 @@ def variable_text(state: VariableState | None) -> str:
 def change_text(change: VariableChange) -> str:
     """Return one line for a change."""
     name = printable(change.name)
-    late = " (found late: an earlier cell may have done it)" if change.uncertain else ""
+    since = f"[{change.since}]" if change.since is not None else "the start"
+    late = f" (uncertain since {since}: found late)" if change.uncertain else ""
     if change.before is None:
         return f"{name}  {variable_text(change.after)}{late}"
     if change.after is None:

@@ -25,6 +25,9 @@ class Log:
     def end_turn(self, end):
         self.rows.append(("end", end.status.value))
 
+    def touch(self):
+        self.touched = True
+
     def join_turn(self):
         self.joined = True
 

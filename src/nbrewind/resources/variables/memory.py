@@ -65,8 +65,9 @@ class Memory:
 class Examined:
     """What one capture found; `tracker.VariableTracker.store` makes it durable.
 
-    Until then *fresh* may hold the user's arrays; no cell may run meanwhile. *live*: all components, where a rewind
-    follows that may patch them.
+    Until then *fresh* may hold the user's arrays; no cell may run meanwhile. *sure*: the names whose changes are known
+    to be those of the last cell, None for all. *live*: all components, where a rewind follows that may patch them.
+    *looked*: the names that were looked at.
     """
 
     bindings: dict[str, int]
@@ -76,5 +77,6 @@ class Examined:
     stale: frozenset[str]
     process: Mapping[str, bytes]
     notes: tuple[Note, ...] = ()
-    late: bool = False
+    sure: frozenset[str] | None = None
     live: Mapping[str, Fresh] = field(default_factory=dict)
+    looked: frozenset[str] = frozenset()

@@ -123,6 +123,10 @@ class NameReader:
             }
         return self._reach(self._facts, namespace)
 
+    def around(self, namespace: dict[str, object]) -> Reach:
+        """Return what callbacks and tasks can reach that run without a cell. Never raises."""
+        return self._reach(NOTHING, namespace)
+
     def _read(self, code: str) -> CodeFacts:
         try:
             facts = _cell_facts(code)

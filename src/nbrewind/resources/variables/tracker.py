@@ -114,6 +114,7 @@ class VariableTracker:
         *,
         budget: float | None = None,
         late: bool = False,
+        sure: frozenset[str] | None = None,
         keep: bool = False,
     ) -> Examined:
         """Look at what may have changed; main thread only. Never raises for anything that a variable does.
@@ -122,6 +123,7 @@ class VariableTracker:
             reached: Names that the cell can have changed beside rebinding; None for all.
             budget: Seconds, if not those of the tracker; what is not looked at by then is named, and goes by reference.
             late: The changes are not known to be those of the last cell.
+            sure: Only those of these names, and of what shares objects with them, are; None for all.
             keep: Hold on to everything looked at (`Examined.live`), for a rewind that follows at once.
         """
         namespace, known = self.namespace, self.known
@@ -137,7 +139,12 @@ class VariableTracker:
         changed = [one for one in fresh if rows.get(one.row.names[0]) is one.row]
         stale = frozenset(examination.late)
         live = {one.row.names[0]: one for one in fresh} if keep else {}
-        return Examined(bindings, changed, list(gone.values()), rows, stale, process, tuple(notes), late, live)
+        certain = frozenset[str]() if late else None
+        if sure is not None and not late:
+            certain = frozenset((known.bindings.keys() - bindings.keys()) | self._wanted(bindings, sure))
+        return Examined(
+            bindings, changed, list(gone.values()), rows, stale, process, tuple(notes), certain, live, frozenset(wanted)
+        )
 
     def _wanted(self, bindings: Mapping[str, int], reached: frozenset[str] | None) -> set[str]:
         known = self.known
@@ -198,7 +205,7 @@ class VariableTracker:
             )
             for row in stored:
                 rows.update(dict.fromkeys(row.names, row))
-        changes = tuple(changes_between(known.rows, rows, examined.late))
+        changes = tuple(changes_between(known.rows, rows, examined.sure))
         classes = known.classes or any(is_class(name) for one in examined.fresh for name in one.row.names)
         after = Known(rows, examined.bindings, shelves, examined.stale, classes)
         return VariablesSnapshot(shelves.address, changes, examined.notes, known, after)
@@ -242,9 +249,9 @@ def _without_orphans(rows: dict[str, Row]) -> dict[str, Row]:
 
 
 def changes_between(
-    before: Mapping[str, Row], after: Mapping[str, Row], late: bool = False
+    before: Mapping[str, Row], after: Mapping[str, Row], sure: frozenset[str] | None = None
 ) -> Iterable[VariableChange]:
-    """Yield what differs between two checkpoints, by name."""
+    """Yield what differs between two checkpoints, by name; all but the names *sure* (None: none) are uncertain."""
     names = {name for name, row in after.items() if before.get(name) is not row}
     names |= before.keys() - after.keys()
     if any(map(is_class, names)):
@@ -255,7 +262,7 @@ def changes_between(
             continue
         old, new = _shown(before, name), _shown(after, name)
         if old is None or new is None or old.digest != new.digest:
-            yield VariableChange(name, old, new, late)
+            yield VariableChange(name, old, new, sure is not None and name not in sure)
 
 
 def _shown(rows: Mapping[str, Row], name: str) -> VariableState | None:
