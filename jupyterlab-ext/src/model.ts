@@ -1,0 +1,552 @@
+/** What the sidebar knows of one notebook, and what can be asked for. No DOM: the view follows `changed`. */
+import type { Kernel } from '@jupyterlab/services';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import { Inquiries } from './inquiries';
+import { Link, type LinkListener, type LinkState } from './link';
+import { loadInto } from './loading';
+import {
+  Gone,
+  Refusal,
+  VERSION,
+  isPreview,
+  joined,
+  type Answer,
+  type Asked,
+  type Board,
+  type Hello,
+  type Item,
+  type Offer,
+  type Part,
+  type Patch,
+  type Preview,
+  type Progress,
+  type Push,
+  type Result,
+  type Row,
+  type Verb
+} from './protocol';
+import { newestTurn } from './rows';
+import type { Texts } from './texts';
+import type { OpenNotebook } from './tokens';
+
+/** Why there is nothing to show, or that there is. */
+export type Phase = 'no-kernel' | 'other-language' | LinkState;
+
+export interface Success {
+  sentence: string;
+  notes: string[];
+  operation: string;
+  /** The newest cell at that time: with the next one the line goes. */
+  turn: string | null;
+}
+
+export interface Trouble {
+  message: string;
+  hint: string;
+  /** The way out: stop the running cell and look again, look again, or none. */
+  way: 'stop' | 'again' | null;
+}
+
+export interface Working {
+  text: string;
+  /** The id of the request, once it is sent. */
+  id: string;
+  progress: Progress | null;
+}
+
+/** A question that can be asked again, with other ticks. */
+export interface Question {
+  verb: 'preview' | 'preview_undo' | 'preview_redo' | 'preview_restore' | 'preview_recover';
+  fields: Record<string, unknown>;
+}
+
+export interface ModelOptions {
+  document: OpenNotebook;
+  texts: Texts;
+  client: string;
+  frontEnd: string;
+}
+
+/**
+ * The state of one notebook's points.
+ *
+ * Invariant: nothing moves but through `confirm`, `undo` and `redo`, one at a time; every rejection ends in `trouble`.
+ */
+export class RewindModel implements LinkListener {
+  constructor(private readonly options: ModelOptions) {}
+
+  phase: Phase = 'no-kernel';
+  board: Board | null = null;
+  /** The row that is chosen; null is "Now". */
+  selected: string | null = null;
+  question: Question | null = null;
+  preview: Preview | null = null;
+  /** Whether the first of two clicks was made. */
+  armed = false;
+  working: Working | null = null;
+  success: Success | null = null;
+  trouble: Trouble | null = null;
+  /** What loading printed where it protects nothing. */
+  loadingText = '';
+
+  get changed(): ISignal<this, void> {
+    return this.signal;
+  }
+
+  /** Raised after a move, for a notification. */
+  get moved(): ISignal<this, Success> {
+    return this.moves;
+  }
+
+  get document(): OpenNotebook {
+    return this.options.document;
+  }
+
+  get isOn(): boolean {
+    return this.phase === 'on' && this.board !== null;
+  }
+
+  /** Looks at single files, variables and points. */
+  readonly inquiries = new Inquiries(
+    (verb, fields) => this.ask(verb, fields),
+    () => this.touch(),
+    error => this.explained(error).message
+  );
+
+  /** Follow *kernel*; null where the notebook has none. */
+  async follow(kernel: Kernel.IKernelConnection | null): Promise<void> {
+    if (kernel === (this.link?.kernel ?? null)) {
+      return;
+    }
+    const attempt = ++this.attempt;
+    this.link?.dispose();
+    this.link = null;
+    this.clear();
+    this.board = null;
+    this.phase = kernel === null ? 'no-kernel' : 'connecting';
+    this.touch();
+    if (kernel === null) {
+      return;
+    }
+    const language = await kernel.info.then(
+      info => info.language_info.name,
+      () => ''
+    );
+    if (attempt !== this.attempt || this.disposed) {
+      return;
+    }
+    if (language !== '' && language !== 'python') {
+      this.phase = 'other-language';
+      this.touch();
+      return;
+    }
+    this.link = new Link(kernel, this);
+    this.phase = this.link.state;
+    this.touch();
+  }
+
+  /** Load nbrewind into the kernel, without a trace in the notebook. */
+  async protect(): Promise<void> {
+    const link = this.link;
+    if (link === null || this.working !== null) {
+      return;
+    }
+    this.begin(this.options.texts.protecting);
+    const { found, text } = await loadInto(link.kernel);
+    this.working = null;
+    this.loadingText = text;
+    if (!found) {
+      this.trouble = { message: this.options.texts.notInstalled, hint: '', way: null };
+    } else if (this.phase !== 'on') {
+      await link.open();
+    }
+    this.touch();
+  }
+
+  /** Choose a row, and preview what going there would do; null is "Now". */
+  select(row: Row | null): void {
+    this.clear();
+    this.selected = row?.id ?? null;
+    if (row?.target != null) {
+      void this.look({ verb: 'preview', fields: { target: row.target } });
+    }
+    this.touch();
+  }
+
+  /** Preview going to just before the cell of *row* ran. */
+  selectBefore(row: Row): void {
+    this.clear();
+    this.selected = row.id;
+    void this.look({ verb: 'preview', fields: { target: `before:${row.id}` } });
+  }
+
+  /** Preview what an offer offers, or carry it out where it moves nothing. */
+  accept(offer: Offer): void {
+    this.clear();
+    if (offer.kind === 'recover') {
+      void this.look({ verb: 'preview_recover', fields: offer.target === null ? {} : { target: offer.target } });
+    } else if (offer.kind === 'take-back' && offer.target !== null) {
+      void this.look({ verb: 'preview', fields: { target: offer.target } });
+    } else {
+      void this.tell(offer.kind === 'unfreeze' ? 'unfreeze' : 'free_space', {});
+    }
+  }
+
+  /** Preview bringing one file or variable back, beside the present one where *beside* names a place. */
+  restore(item: Item, part: 'files' | 'variables', from: string, beside = ''): void {
+    const what = part === 'files' ? { paths: [item.subject] } : { names: [item.subject] };
+    void this.look({ verb: 'preview_restore', fields: { from, ...what, ...(beside === '' ? {} : { as: beside }) } });
+  }
+
+  /** Preview the same with other ticks. */
+  refine(fields: { only?: Part[]; overwrite?: boolean; everything?: boolean }): void {
+    if (this.question !== null) {
+      void this.look({ verb: this.question.verb, fields: { ...this.question.fields, ...fields } });
+    }
+  }
+
+  /** Look again at what was asked last. */
+  again(): void {
+    if (this.question !== null) {
+      void this.look(this.question);
+    }
+  }
+
+  /** Interrupt the cell that runs, and look again as soon as it has ended. */
+  async stopAndAgain(): Promise<void> {
+    const kernel = this.link?.kernel;
+    if (kernel === undefined) {
+      return;
+    }
+    this.trouble = null;
+    this.begin(this.options.texts.stopped);
+    await kernel.interrupt().catch(() => undefined);
+    await idle(kernel);
+    this.working = null;
+    this.again();
+  }
+
+  /** Save the documents that the plan touches, and look again. */
+  async saveAndAgain(): Promise<void> {
+    await this.document.saveUnsaved(this.touched());
+    this.again();
+  }
+
+  /** The names of open documents with unsaved edits that the plan would change. */
+  unsaved(): string[] {
+    return this.document.unsaved(this.touched());
+  }
+
+  /** Carry out what is previewed; where something would be lost, the first call only asks for a second. */
+  async confirm(): Promise<void> {
+    const preview = this.preview;
+    if (preview === null || preview.token === '' || this.working !== null) {
+      return;
+    }
+    if (preview.careful && !this.armed) {
+      this.armed = true;
+      this.touch();
+      return;
+    }
+    await this.move('confirm', { token: preview.token, ...(preview.needs_force === null ? {} : { force: true }) });
+  }
+
+  async undo(): Promise<void> {
+    this.question = { verb: 'preview_undo', fields: {} };
+    await this.move('undo', {});
+  }
+
+  async redo(): Promise<void> {
+    this.question = { verb: 'preview_redo', fields: {} };
+    await this.move('redo', {});
+  }
+
+  /** Drop what is previewed; "Now" is chosen again. */
+  cancel(): void {
+    const token = this.preview?.token ?? '';
+    if (token !== '') {
+      void this.ask('cancel', { token }).catch(() => undefined);
+    }
+    this.clear();
+    this.touch();
+  }
+
+  /** Stop the long work that is going on, where it can be stopped. */
+  stopWork(): void {
+    if (this.working !== null && this.working.id !== '') {
+      void this.ask('cancel', { of: this.working.id }).catch(() => undefined);
+    }
+  }
+
+  name(text: string): Promise<void> {
+    return this.tell('name', { text });
+  }
+
+  pauseOrGoOn(): Promise<void> {
+    return this.tell(this.board?.state === 'paused' ? 'on' : 'pause', {});
+  }
+
+  dismiss(): void {
+    this.success = null;
+    this.trouble = null;
+    this.touch();
+  }
+
+  /** Tell the kernel under which name the notebook goes on. */
+  renamed(): void {
+    void this.ask('path', { path: this.document.path }).catch(() => undefined);
+  }
+
+  dispose(): void {
+    this.disposed = true;
+    this.link?.dispose();
+    Signal.clearData(this);
+  }
+
+  // --- what the link says ---------------------------------------------------------------------------------------------
+  hello(): Asked<'hello'> {
+    const { client, frontEnd } = this.options;
+    return { client, version: VERSION, path: this.document.path, front_end: frontEnd, patches: true };
+  }
+
+  revision(): string {
+    return this.board?.revision ?? '';
+  }
+
+  state(state: LinkState): void {
+    this.phase = state;
+    if (state !== 'on' && state !== 'connecting') {
+      this.clear();
+    }
+    if (state === 'unknown') {
+      this.board = null;
+    }
+    this.touch();
+  }
+
+  greeted(hello: Hello): void {
+    this.loadingText = '';
+    this.trouble = null;
+    this.show(hello.board);
+    if (hello.patch !== null) {
+      void this.carryOut(hello.patch);
+    }
+  }
+
+  pushed(push: Push): void {
+    if (push.push === 'board') {
+      this.show(push.data);
+    } else if (push.push === 'progress') {
+      this.progressed(push.data);
+    } else if (push.push === 'patch') {
+      void this.carryOut(push.data);
+    } else if (push.push === 'files') {
+      void this.document.reload(push.data.paths);
+    } else {
+      this.loadingText = push.data.text;
+      this.touch();
+    }
+  }
+
+  polled(board: Answer<'board'>): void {
+    if (!('unchanged' in board)) {
+      this.show(board);
+    }
+  }
+
+  // --- inside ---------------------------------------------------------------------------------------------------------
+  private ask<V extends Verb>(verb: V, fields: Asked<V>): Promise<Answer<V>> {
+    return (
+      this.link?.ask(verb, fields, id => {
+        if (this.working !== null && this.working.id === '') {
+          this.working.id = id;
+        }
+      }) ?? Promise.reject(new Gone())
+    );
+  }
+
+  private async look(question: Question): Promise<void> {
+    const turn = ++this.looks;
+    this.question = question;
+    this.armed = false;
+    this.trouble = null;
+    this.begin(this.options.texts.previewing);
+    try {
+      const preview = (await this.ask(question.verb, question.fields as never)) as Preview;
+      if (turn === this.looks) {
+        this.preview = preview;
+        this.success = null;
+      }
+    } catch (error) {
+      if (turn === this.looks) {
+        this.preview = null;
+        this.trouble = this.explained(error);
+      }
+    }
+    if (turn === this.looks) {
+      this.working = null;
+      this.touch();
+    }
+  }
+
+  private async move(verb: 'confirm' | 'undo' | 'redo', fields: object): Promise<void> {
+    if (this.working !== null) {
+      return;
+    }
+    this.looks++;
+    this.trouble = null;
+    this.begin(this.options.texts.moving);
+    try {
+      const document = await this.document.vote().catch(() => null);
+      if (document === null) {
+        this.trouble = { message: this.options.texts.notSaved, hint: '', way: 'again' };
+        return;
+      }
+      const answer = await this.ask(verb, { ...fields, document } as Asked<typeof verb>);
+      if (isPreview(answer)) {
+        this.selected = null;
+        this.preview = answer;
+        this.armed = false;
+      } else {
+        await this.finish(answer);
+      }
+    } catch (error) {
+      this.trouble = this.explained(error);
+      this.armed = false;
+    } finally {
+      this.working = null;
+      this.touch();
+    }
+  }
+
+  private async finish(result: Result): Promise<void> {
+    this.clear();
+    this.show(result.board);
+    const { sentence, notes, operation } = result;
+    this.success = { sentence, notes, operation, turn: newestTurn(this.board?.rows ?? [])?.id ?? null };
+    if (result.patch !== null) {
+      await this.carryOut(result.patch);
+    }
+    this.moves.emit(this.success);
+    void this.document.reload(result.files);
+  }
+
+  private async carryOut(patch: Patch): Promise<void> {
+    if (this.success?.operation !== patch.id && patch.sentence !== '') {
+      const turn = newestTurn(this.board?.rows ?? [])?.id ?? null;
+      this.success = { sentence: patch.sentence, notes: [], operation: patch.id, turn };
+      this.moves.emit(this.success);
+    }
+    // One at a time: the same patch may come as the answer and as a push.
+    this.patching = this.patching.then(async () => {
+      try {
+        const { agreed, missing } = await this.document.apply(patch);
+        await this.ask('ack', { patch: patch.id, agreed, missing });
+      } catch (error) {
+        console.warn('nbrewind: the notebook could not be brought in line.', error);
+      }
+    });
+    await this.patching;
+    this.touch();
+  }
+
+  private async tell(verb: 'name' | 'pause' | 'on' | 'unfreeze' | 'free_space', fields: object): Promise<void> {
+    try {
+      const { text, board } = await this.ask(verb, fields as never) as Answer<typeof verb>;
+      this.show(board);
+      this.success = { sentence: text, notes: [], operation: '', turn: newestTurn(board.rows)?.id ?? null };
+    } catch (error) {
+      this.trouble = this.explained(error);
+    }
+    this.touch();
+  }
+
+  private show(pushed: Board): void {
+    const board = joined(pushed, this.board);
+    if (board === null) {
+      void this.ask('board', {}).then(
+        whole => this.polled(whole),
+        () => undefined
+      );
+      return;
+    }
+    const turn = newestTurn(board.rows)?.id ?? null;
+    if (this.success !== null && this.success.turn !== turn) {
+      this.success = null;
+    }
+    if (this.board !== null && this.board.head !== board.head && this.preview !== null && this.working === null) {
+      // The plan was made for another present: the kernel would refuse it.
+      this.board = board;
+      this.again();
+    }
+    this.board = board;
+    this.inquiries.follow(board.head);
+    this.touch();
+  }
+
+  private progressed(progress: Progress): void {
+    if (this.working !== null && (progress.of === '' || progress.of === this.working.id)) {
+      this.working.progress = progress;
+      this.touch();
+    }
+  }
+
+  private touched(): string[] {
+    return this.preview?.groups.files.map(item => item.subject) ?? [];
+  }
+
+  private explained(error: unknown): Trouble {
+    if (error instanceof Refusal) {
+      const { reason, message, hint } = error.data;
+      const again = reason === 'stale-plan' || reason === 'expired' || reason === 'conflict';
+      return { message, hint, way: reason === 'busy' ? 'stop' : again ? 'again' : null };
+    }
+    if (error instanceof Gone) {
+      return { message: this.options.texts.gone, hint: '', way: null };
+    }
+    return { message: this.options.texts.failed(String(error)), hint: '', way: null };
+  }
+
+  private begin(text: string): void {
+    this.working = { text, id: '', progress: null };
+    this.touch();
+  }
+
+  private clear(): void {
+    this.looks++;
+    this.selected = null;
+    this.question = null;
+    this.preview = null;
+    this.armed = false;
+    this.working = null;
+    this.trouble = null;
+  }
+
+  private touch(): void {
+    if (!this.disposed) {
+      this.signal.emit();
+    }
+  }
+
+  private readonly signal = new Signal<this, void>(this);
+  private readonly moves = new Signal<this, Success>(this);
+  private link: Link | null = null;
+  private attempt = 0;
+  private looks = 0;
+  private patching: Promise<void> = Promise.resolve();
+  private disposed = false;
+}
+
+function idle(kernel: Kernel.IKernelConnection): Promise<void> {
+  return new Promise(resolve => {
+    const check = (): void => {
+      if (kernel.isDisposed || kernel.status === 'idle' || kernel.status === 'dead') {
+        kernel.statusChanged.disconnect(check);
+        resolve();
+      }
+    };
+    kernel.statusChanged.connect(check);
+    check();
+  });
+}
