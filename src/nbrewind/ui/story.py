@@ -138,12 +138,11 @@ def result_sentence(plan: RewindPlan, timeline: Timeline, workspace: str) -> str
 
 def moved_sentence(plan: RewindPlan, timeline: Timeline, workspace: str, outputs: int = 0) -> str:
     """Return the one line that tells of a success, for front ends with buttons; *outputs* changed in the document."""
-    files = files_text(_file_count(plan.steps))
-    names = [printable(change.name) for change in plan.variables]
-    if names:
-        files = f"{files}, {names[0] if len(names) == 1 else count(len(names), 'variable')}"
-    if outputs:
-        files = f"{files}, {count(outputs, 'output')}"
+    number, names = _file_count(plan.steps), [printable(change.name) for change in plan.variables]
+    parts = [files_text(number)] if number or not (names or outputs) else []
+    parts += [names[0] if len(names) == 1 else count(len(names), "variable")] if names else []
+    parts += [count(outputs, "output")] if outputs else []
+    files = ", ".join(parts)
     goal = timeline.operation(plan.target)
     match plan.kind:
         case OperationKind.RESTORE if plan.options.names:
