@@ -13,7 +13,7 @@ from nbrewind.model import ObjectId
 from nbrewind.resources.variables.graph.buffers import CHUNK
 from nbrewind.resources.variables.ports import Sealer
 from nbrewind.resources.variables.rows import Pieces, Row, row_from_text
-from nbrewind.resources.variables.storing import FORMAT, Shelf, Shelves
+from nbrewind.resources.variables.storing import FORMAT, Shelf, Shelves, States
 from nbrewind.store.shadow import chunks as coding
 from nbrewind.store.shadow.repository import ShadowRepository
 
@@ -58,26 +58,36 @@ def _read(repository: ShadowRepository, address: ObjectId, record: bytes) -> Sto
         if root["format"] != FORMAT:
             raise DamagedObject(f"The variables of this checkpoint have the format {root['format']}, which is later.")
         shelves = {int(number, 16): (ObjectId(oid), digest) for number, (oid, digest) in root["shelves"].items()}
-        states = {name: (ObjectId(oid), digest) for name, (oid, digest) in root["process"].items()}
-        python = str(root["python"])
-    except (ValueError, KeyError, TypeError) as error:
+        python, fan = str(root["python"]), int(root["fan"])
+        index, digest = ObjectId(root["process"][0]), str(root["process"][1])
+        listed = json.loads(_checked(repository.read_text(index), digest))
+        process = {
+            name: (_checked(repository.read_text(ObjectId(oid)), key), ObjectId(oid))
+            for name, (oid, key) in listed.items()
+        }
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise DamagedObject(f"The record of the variables cannot be read ({error}).") from error
     trees = {entry.name: entry.oid for entry in repository.tree(address)}
     rows: dict[str, Row] = {}
     texts: dict[int, dict[str, tuple[str, tuple[Pieces, ...]]]] = {}
     parts: dict[int, Shelf] = {}
-    for number, (oid, digest) in shelves.items():
-        text = _checked(repository.read_text(oid), digest)
-        parts[number] = Shelf(oid, digest, trees.get(b"o%02x" % number))
+    for number, (oid, key) in shelves.items():
+        text = _checked(repository.read_text(oid), key)
+        parts[number] = Shelf(oid, key, trees.get(b"o%02x" % number))
         lines = texts[number] = {}
         for line in text.decode("ascii").split("\n"):
             row = row_from_text(line)
             rows.update(dict.fromkeys(row.names, row))
             objects = [one.pieces for one in row.buffers]
             lines[row.names[0]] = (line, (*objects, *((row.stream_at,) if row.stream_at is not None else ())))
-    process = {name: (_checked(repository.read_text(oid), digest), oid) for name, (oid, digest) in states.items()}
+    if b"process" not in trees:
+        raise DamagedObject("The variables of this checkpoint have no process state.")
+    states = States(index, digest, trees[b"process"])
     return StoredVariables(
-        rows, {name: state for name, (state, _) in process.items()}, python, Shelves(address, parts, texts, process)
+        rows,
+        {name: state for name, (state, _) in process.items()},
+        python,
+        Shelves(address, parts, texts, process, states, fan),
     )
 
 

@@ -31,7 +31,8 @@ _FILE = 0o100644
 _FAN = 64
 _INLINE = 2048
 _PIECE = 64 << 10
-_SHELVES = 32
+_FANS = (8, 64)
+_MANY = 200
 _SAMPLE = 4096
 
 
@@ -55,13 +56,32 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
+class States:
+    """Where process state is: *index* is a blob that names and proves each state, *objects* a tree of them."""
+
+    index: ObjectId
+    digest: str
+    objects: ObjectId
+
+
+@dataclass(frozen=True, slots=True)
 class Shelves:
-    """Where a checkpoint's rows are, with the text of each, so that a change rewrites one shelf."""
+    """Where a checkpoint's rows are, with the text of each, so that a change rewrites one shelf of *fan*."""
 
     address: ObjectId | None = None
     parts: Mapping[int, Shelf] = field(default_factory=dict)
     texts: Mapping[int, Mapping[str, tuple[str, tuple[Pieces, ...]]]] = field(default_factory=dict)
     process: Mapping[str, tuple[bytes, ObjectId]] = field(default_factory=dict)
+    states: States | None = None
+    fan: int = _FANS[0]
+
+    def sorted_anew(self, fan: int) -> Shelves:
+        """Return the same rows on *fan* shelves, none of which is stored yet."""
+        texts: dict[int, dict[str, tuple[str, tuple[Pieces, ...]]]] = {}
+        for content in self.texts.values():
+            for name, text in content.items():
+                texts.setdefault(_shelf(name, fan), {})[name] = text
+        return Shelves(None, {}, texts, self.process, self.states, fan)
 
 
 def store_rows(
@@ -79,11 +99,17 @@ def store_rows(
     """
     storing = _Storing(writer, held)
     rows = [storing.row(one) for one in fresh]
+    fan = _FANS[sum(map(len, shelves.texts.values())) + len(rows) > _MANY]
     touched: dict[int, dict[str, tuple[str, tuple[Pieces, ...]]]] = {}
+    if fan > shelves.fan:
+        shelves = shelves.sorted_anew(fan)
+        touched = {number: dict(content) for number, content in shelves.texts.items()}
 
     def texts_of(name: str) -> dict[str, tuple[str, tuple[Pieces, ...]]]:
-        number = zlib.crc32(name.encode("utf-8", "surrogatepass")) % _SHELVES
-        return touched.setdefault(number, dict(shelves.texts.get(number, {})))
+        number = _shelf(name, shelves.fan)
+        if number not in touched:
+            touched[number] = dict(shelves.texts.get(number, {}))
+        return touched[number]
 
     for old in gone:
         texts_of(old.names[0]).pop(old.names[0], None)
@@ -97,13 +123,15 @@ def store_rows(
         if content:
             texts[number] = content
             parts[number] = storing.shelf(content)
-    kept = {name: shelves.process.get(name) for name in process}
-    states = {
-        name: old if old is not None and old[0] == state else (state, writer.zblob(state))
-        for (name, state), old in zip(process.items(), kept.values(), strict=True)
-    }
-    address = storing.root(parts, states, sealer)
-    return Shelves(address, parts, texts, states), rows
+    stored, states = shelves.process, shelves.states
+    if states is None or {name: state for name, (state, _) in stored.items()} != process:
+        stored, states = storing.states(process, stored)
+    address = storing.root(parts, states, shelves.fan, sealer)
+    return Shelves(address, parts, texts, stored, states, shelves.fan), rows
+
+
+def _shelf(name: str, fan: int) -> int:
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) % fan
 
 
 def _objects(row: Row) -> tuple[Pieces, ...]:
@@ -187,18 +215,30 @@ class _Storing:
         digest = hashlib.blake2b(text, digest_size=32).hexdigest()
         return Shelf(self._writer.zblob(text), digest, tree)
 
-    def root(
-        self, parts: Mapping[int, Shelf], process: Mapping[str, tuple[bytes, ObjectId]], sealer: Sealer | None
-    ) -> ObjectId:
+    def states(
+        self, process: Mapping[str, bytes], stored: Mapping[str, tuple[bytes, ObjectId]]
+    ) -> tuple[dict[str, tuple[bytes, ObjectId]], States]:
+        """Store process state; what is in *stored* already is not stored again."""
+        found: dict[str, tuple[bytes, ObjectId]] = {}
+        for name, state in process.items():
+            old = stored.get(name)
+            found[name] = old if old is not None and old[0] == state else (state, self._writer.zblob(state))
+        index = {
+            name: [oid, hashlib.blake2b(state, digest_size=32).hexdigest()]
+            for name, (state, oid) in sorted(found.items())
+        }
+        text = json.dumps(index, separators=(",", ":")).encode("ascii")
+        digest = hashlib.blake2b(text, digest_size=32).hexdigest()
+        return found, States(self._writer.zblob(text), digest, self._tree([oid for _, oid in found.values()], _FILE))
+
+    def root(self, parts: Mapping[int, Shelf], states: States, fan: int, sealer: Sealer | None) -> ObjectId:
         """Store the tree that is the address; its record says all that is sealed."""
         record = {
             "format": FORMAT,
             "python": ".".join(map(str, sys.version_info[:3])),
+            "fan": fan,
             "shelves": {f"{number:02x}": [part.rows, part.digest] for number, part in sorted(parts.items())},
-            "process": {
-                name: [oid, hashlib.blake2b(state, digest_size=32).hexdigest()]
-                for name, (state, oid) in sorted(process.items())
-            },
+            "process": [states.index, states.digest],
         }
         data = json.dumps(record, separators=(",", ":")).encode("ascii")
         entries = [TreeEntry(_FILE, b"root", self._writer.blob(data))]
@@ -208,11 +248,8 @@ class _Storing:
             entries.append(TreeEntry(_FILE, b"r%02x" % number, part.rows))
             if part.objects is not None:
                 entries.append(TreeEntry(DIRECTORY_MODE, b"o%02x" % number, part.objects))
-        if process:
-            states = self._writer.tree(
-                TreeEntry(_FILE, b"%06d" % number, oid) for number, (_, oid) in enumerate(process.values())
-            )
-            entries.append(TreeEntry(DIRECTORY_MODE, b"process", states))
+        entries.append(TreeEntry(_FILE, b"index", states.index))
+        entries.append(TreeEntry(DIRECTORY_MODE, b"process", states.objects))
         return self._writer.tree(entries)
 
 
