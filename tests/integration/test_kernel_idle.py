@@ -142,3 +142,65 @@ def test_a_new_turn_lets_go_at_once(kernel):
     kernel.run("y = 2")
 
     assert kernel.value("__import__('nbrewind').current().ref()") is None
+
+
+TYPES = [
+    "Big()",
+    "[Big()]",
+    "{'k': Big()}",
+    "{1, 2}",
+    "np.zeros(300_000)",
+    "np.arange(9)[2:4]",
+    "np.array([Big()], dtype=object)",
+    "pd.DataFrame({'a': range(5000)})",
+    "pd.Series(['a', 'b'] * 50)",
+    "(lambda held=Big(): held)",
+    "functools.partial(print, Big())",
+    "(n for n in [Big()])",
+    "open('held', 'w')",
+    "type('Made', (Big,), {})",
+    "threading.Lock()",
+    "collections.deque([Big()])",
+    "weakref.WeakValueDictionary()",
+    "types.SimpleNamespace(x=Big())",
+    "io.StringIO('x')",
+    "socket.socket()",
+    "np.random.default_rng(1)",
+    "decimal.Context(prec=5)",
+    "logging.Handler()",
+    "types.ModuleType('made')",
+    "sqlite3.connect(':memory:')",
+    "itertools.count()",
+    "tempfile.TemporaryFile()",
+    "asyncio.Event()",
+    "array.array('d', [1])",
+]
+IMPORTS = (
+    "import numpy as np, pandas as pd, functools, threading, collections, weakref, types, io, socket, decimal,"
+    " logging, sqlite3, itertools, tempfile, asyncio, array\nfrom nbrewind import current\nclass Big: pass\n"
+    "class Holder:\n    def __init__(self, value): self.value = value"
+)
+
+
+def test_nothing_of_the_users_is_held_between_turns(kernel, workspace):
+    kernel.run(QUICK.format(0.1), silent=True)
+    assert kernel.run(IMPORTS).status == "ok"
+    made = "\n".join(f"v{number} = Holder({text})" for number, text in enumerate(TYPES))
+    assert kernel.run(made).status == "ok"
+    names = ", ".join(f"v{number}" for number in range(len(TYPES)))
+    kernel.run(
+        "def refs_of(holders):\n    found = []\n    for one in holders:\n"
+        "        try: found.append(weakref.ref(one.value))\n"
+        "        except TypeError: found.append(weakref.ref(one))\n    return found\n"
+        f"current().refs = refs_of([{names}])"
+    )
+    kernel.run("v0.value.x = 1; v12.value.write('unflushed')")
+    looked = f"{SESSION}._parts.variables._looked.get('v12')"
+    assert wait_until(lambda: kernel.value(looked) == kernel.value("get_ipython().execution_count - 1"))
+
+    kernel.run(f"del {names}")
+
+    alive = "[i for i, r in enumerate(__import__('nbrewind').current().refs) if r() is not None]"
+    kernel.value("__import__('gc').collect()")
+    assert [TYPES[number] for number in kernel.value(alive)] == []
+    assert workspace.read("held") == b"unflushed"
