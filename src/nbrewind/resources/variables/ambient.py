@@ -13,13 +13,17 @@ import threading
 import types
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, Final
 
 from nbrewind.resources.variables.kinds import is_user_module, kind_of
 
 __all__ = ["ambient", "busy_thread"]
 
+# Below `signal`, which looks each number up in an enumeration.
+_handler: Final[Callable[[int], Any]] = import_module("_signal").getsignal
+_CALLED: Final = (types.FunctionType, types.MethodType)
 _SIGNALS: Final = tuple(
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGVTALRM", "SIGPROF", "SIGHUP")
@@ -80,9 +84,8 @@ def _groups(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
     for one in (sys.stdout, sys.stderr, sys.stdin, *hooks, threading.excepthook, *gc.callbacks):
         yield (one,)
     yield (warnings.showwarning,)
-    for number in _SIGNALS:
-        handler = signal.getsignal(number)
-        if isinstance(handler, types.FunctionType | types.MethodType) and _module(handler) not in _PLAIN:
+    for handler in map(_handler, _SIGNALS):
+        if isinstance(handler, _CALLED) and _module(handler) not in _PLAIN:
             yield (handler,)
     for reference in list(getattr(logging, "_handlerList", ())):
         handler = reference() if isinstance(reference, weakref.ref) else reference

@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, Final
 
@@ -17,6 +18,9 @@ from nbrewind.resources.variables.providers.live import AS_LOADED, LiveObjects, 
 
 __all__ = ["Builtins", "Hooks", "SignalHandlers"]
 
+# Below `signal`, which looks each number up in an enumeration: that takes longer than all else that a turn asks here.
+_handler: Final[Callable[[int], Any]] = import_module("_signal").getsignal
+_NOTHING: Final = object()
 _NOT_OURS: Final = frozenset({"get_ipython", "display", "exit", "quit", "copyright", "credits", "license", "_"})
 """Built-ins that IPython puts in and takes out while a cell runs."""
 
@@ -60,8 +64,7 @@ class _Places:
         return Undo(lambda: self._back(held), notes)
 
     def _tokens(self) -> dict[str, str]:
-        tokens = ((place, self._live.token(value, place)) for place, value in self._present())
-        return {place: token for place, token in tokens if token != AS_LOADED}
+        return self._live.changed(self._present())
 
     def _back(self, held: dict[str, object]) -> None:
         present = dict(self._present())
@@ -106,6 +109,7 @@ class SignalHandlers(_Places):
     name = "signals"
     subject = "signal handler of {}"
     _USUAL: Final = (signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler)
+    _DEFAULTS: Final[dict[int, object]] = {int(one): one for one in (signal.SIG_DFL, signal.SIG_IGN)}
     _ASKED: Final = tuple(
         (name, getattr(signal, name))
         for name in (
@@ -117,7 +121,9 @@ class SignalHandlers(_Places):
 
     def _present(self) -> Iterable[tuple[str, object]]:
         for name, number in self._ASKED:
-            handler = signal.getsignal(number)
+            handler = _handler(number)
+            if type(handler) is int:
+                handler = self._DEFAULTS.get(handler, handler)
             if name == "SIGINT" and any(handler is usual for usual in self._USUAL):
                 handler = signal.default_int_handler
             elif _is_kernels(handler):
@@ -142,14 +148,12 @@ class Builtins:
     def capture(self) -> bytes:
         """Return the tokens of names whose values are not those at load time; "" for a name that was removed."""
         present, loaded = vars(builtins), self._loaded
-        changed = {}
-        for name, value in present.items():
-            if (
-                (name not in loaded or loaded[name] is not value)
-                and name not in _NOT_OURS
-                and not _is_prompt(name, value)
-            ):
-                changed[name] = self._live.token(value, name)
+        others = [(name, value) for name, value in present.items() if loaded.get(name, _NOTHING) is not value]
+        changed = {
+            name: self._live.token(value, name)
+            for name, value in others
+            if name not in _NOT_OURS and not _is_prompt(name, value)
+        }
         if len(present) < len(loaded) or not loaded.keys() <= present.keys():
             changed |= dict.fromkeys(loaded.keys() - present.keys(), "")
         return encode(changed)

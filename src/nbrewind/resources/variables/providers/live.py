@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
 __all__ = ["AS_LOADED", "LiveObjects", "Lost"]
 
+_NOTHING: Final = object()
 _NAMED: Final = frozenset({FunctionType, BuiltinFunctionType})
 
 AS_LOADED: Final = "as-loaded"
@@ -55,6 +56,12 @@ class LiveObjects:
         self._tokens[id(value)] = (reference, token)
         self._objects[token] = reference
         return token
+
+    def changed(self, present: Iterable[tuple[str, object]]) -> dict[str, str]:
+        """Return the tokens of those objects, by place, that are not what stood there at load time."""
+        loaded = self._loaded
+        found = [(place, value) for place, value in present if loaded.get(place, _NOTHING) is not value]
+        return {place: self.token(value, place) for place, value in found}
 
     def value(self, token: str, place: str = "") -> Any:
         """Return the object that *token* names.
