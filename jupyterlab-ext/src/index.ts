@@ -14,7 +14,6 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { MenuSvg } from '@jupyterlab/ui-components';
-import type { Widget } from '@lumino/widgets';
 
 import { addCommands } from './commands';
 import { OpenRewinds, type Choices } from './rewinds';
@@ -31,7 +30,7 @@ function openContexts(app: JupyterFrontEnd, manager: IDocumentManager | null): (
   return function* () {
     const seen = new Set<DocumentRegistry.Context>();
     for (const widget of app.shell.widgets('main')) {
-      const context = manager?.contextForWidget(widget as Widget);
+      const context = manager?.contextForWidget(widget);
       if (context !== undefined && !seen.has(context)) {
         seen.add(context);
         yield context;
@@ -97,8 +96,8 @@ const plugin: JupyterFrontEndPlugin<Rewinds> = {
     app.shell.add(sidebar, 'left', { rank: 650, type: 'nbrewind' });
     restorer?.add(sidebar, sidebar.id);
     const category = trans.__('Rewind');
-    const { fileHistory, ...listed } = Commands;
-    for (const command of Object.values(listed)) {
+    const listed = Object.values(Commands).filter(command => command !== Commands.fileHistory);
+    for (const command of listed) {
       palette?.addItem({ command, category });
     }
     let notifies = true;

@@ -41,6 +41,7 @@ type Reply = { reply: string | null; ok: true; data: never } | { reply: string |
 
 /** A hello that an idle kernel leaves unanswered for so long was lost on the way. */
 const PATIENCE_MS = 10_000;
+const MUTE_MS = 30_000;
 
 /**
  * Keeps one comm with one kernel connection alive.
@@ -102,6 +103,7 @@ export class Link {
       return Promise.reject(new Gone());
     }
     const id = String(++this.count);
+    this.asked = Date.now();
     named?.(id);
     return new Promise<Answer<V>>((resolve, reject) => {
       this.pending.set(id, { resolve, reject });
@@ -166,7 +168,9 @@ export class Link {
       }
       return;
     }
-    if (this.current !== 'on' || silent < POLL_SECONDS * 1000) {
+    // The kernel takes a client that says nothing for long as gone, whatever it is told.
+    const isQuiet = silent >= POLL_SECONDS * 1000 || Date.now() - this.asked > MUTE_MS;
+    if (this.current !== 'on' || !isQuiet) {
       return;
     }
     if (this.polling) {
@@ -246,6 +250,7 @@ export class Link {
   private attempt = 0;
   private count = 0;
   private heard = 0;
+  private asked = 0;
   private polling = false;
   private disposed = false;
 }

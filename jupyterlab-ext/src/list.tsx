@@ -8,6 +8,7 @@ import { clock, span, useShell } from './shell';
 
 const NOW = 'now';
 const PAGE = 10;
+const NONE: readonly Row[] = [];
 
 /** Returns the element's id for a key; keys hold spaces. */
 function elementId(key: string): string {
@@ -20,12 +21,12 @@ export function PointList(props: { model: RewindModel; filter: string }): React.
   const [open, setOpen] = React.useState<ReadonlySet<string>>(new Set());
   const [active, setActive] = React.useState(NOW);
   const list = React.useRef<HTMLDivElement>(null);
-  const rows = model.board?.rows ?? [];
-  const words = { today: trans.__('Today'), yesterday: trans.__('Yesterday') };
+  const rows = model.board?.rows ?? NONE;
+  const words = React.useMemo(() => ({ today: trans.__('Today'), yesterday: trans.__('Yesterday') }), [trans]);
   const hour = Math.floor(Date.now() / 3_600_000);
   const shown = React.useMemo(
-    () => entries(rows, filter, open, words, new Date()),
-    [rows, filter, open, words.today, words.yesterday, hour]
+    () => entries(rows, filter, open, words, new Date(hour * 3_600_000)),
+    [rows, filter, open, words, hour]
   );
   const lines = shown.filter((entry): entry is Line => entry.kind === 'line');
   const keys = [NOW, ...lines.map(line => line.key)];

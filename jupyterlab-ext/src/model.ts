@@ -3,81 +3,45 @@ import type { Kernel } from '@jupyterlab/services';
 import { Signal, type ISignal } from '@lumino/signaling';
 
 import { Inquiries } from './inquiries';
-import { Link, type LinkListener, type LinkState } from './link';
-import { loadInto } from './loading';
 import {
-  Gone,
-  Refusal,
-  VERSION,
   isPreview,
-  joined,
   type Answer,
   type Asked,
   type Board,
-  type Hello,
   type Item,
   type Offer,
   type Part,
   type Patch,
   type Preview,
   type Progress,
-  type Push,
   type Result,
   type Row,
   type Verb
 } from './protocol';
-import { newestTurn } from './rows';
-import type { Texts } from './texts';
+import {
+  explained,
+  idle,
+  newestId,
+  type ModelOptions,
+  type Question,
+  type Success,
+  type Trouble,
+  type Working
+} from './state';
 import type { OpenNotebook } from './tokens';
-
-/** Why there is nothing to show, or that there is. */
-export type Phase = 'no-kernel' | 'other-language' | LinkState;
-
-export interface Success {
-  sentence: string;
-  notes: string[];
-  operation: string;
-  /** The newest cell at that time: with the next one the line goes. */
-  turn: string | null;
-}
-
-export interface Trouble {
-  message: string;
-  hint: string;
-  /** The way out: stop the running cell and look again, look again, or none. */
-  way: 'stop' | 'again' | null;
-}
-
-export interface Working {
-  text: string;
-  /** The id of the request, once it is sent. */
-  id: string;
-  progress: Progress | null;
-}
-
-/** A question that can be asked again, with other ticks. */
-export interface Question {
-  verb: 'preview' | 'preview_undo' | 'preview_redo' | 'preview_restore' | 'preview_recover';
-  fields: Record<string, unknown>;
-}
-
-export interface ModelOptions {
-  document: OpenNotebook;
-  texts: Texts;
-  client: string;
-  frontEnd: string;
-}
+import { Watch, type Phase, type Watcher } from './watch';
 
 /**
  * The state of one notebook's points.
  *
  * Invariant: nothing moves but through `confirm`, `undo` and `redo`, one at a time; every rejection ends in `trouble`.
  */
-export class RewindModel implements LinkListener {
-  constructor(private readonly options: ModelOptions) {}
+export class RewindModel implements Watcher {
+  constructor(private readonly options: ModelOptions) {
+    const { client, frontEnd, document } = options;
+    this.watch = new Watch({ id: client, frontEnd, path: () => document.path }, this);
+  }
 
-  phase: Phase = 'no-kernel';
-  board: Board | null = null;
   /** The row that is chosen; null is "Now". */
   selected: string | null = null;
   question: Question | null = null;
@@ -87,8 +51,6 @@ export class RewindModel implements LinkListener {
   working: Working | null = null;
   success: Success | null = null;
   trouble: Trouble | null = null;
-  /** What loading printed where it protects nothing. */
-  loadingText = '';
 
   get changed(): ISignal<this, void> {
     return this.signal;
@@ -97,6 +59,19 @@ export class RewindModel implements LinkListener {
   /** Raised after a move, for a notification. */
   get moved(): ISignal<this, Success> {
     return this.moves;
+  }
+
+  get phase(): Phase {
+    return this.watch.phase;
+  }
+
+  get board(): Board | null {
+    return this.watch.board;
+  }
+
+  /** What the kernel printed or said where it protects nothing. */
+  get said(): string {
+    return this.watch.said;
   }
 
   get document(): OpenNotebook {
@@ -111,55 +86,24 @@ export class RewindModel implements LinkListener {
   readonly inquiries = new Inquiries(
     (verb, fields) => this.ask(verb, fields),
     () => this.touch(),
-    error => this.explained(error).message
+    error => explained(error, this.options.texts).message
   );
 
   /** Follow *kernel*; null where the notebook has none. */
-  async follow(kernel: Kernel.IKernelConnection | null): Promise<void> {
-    if (kernel === (this.link?.kernel ?? null)) {
-      return;
-    }
-    const attempt = ++this.attempt;
-    this.link?.dispose();
-    this.link = null;
-    this.clear();
-    this.board = null;
-    this.phase = kernel === null ? 'no-kernel' : 'connecting';
-    this.touch();
-    if (kernel === null) {
-      return;
-    }
-    const language = await kernel.info.then(
-      info => info.language_info.name,
-      () => ''
-    );
-    if (attempt !== this.attempt || this.disposed) {
-      return;
-    }
-    if (language !== '' && language !== 'python') {
-      this.phase = 'other-language';
-      this.touch();
-      return;
-    }
-    this.link = new Link(kernel, this);
-    this.phase = this.link.state;
-    this.touch();
+  follow(kernel: Kernel.IKernelConnection | null): Promise<void> {
+    return this.watch.follow(kernel);
   }
 
   /** Load nbrewind into the kernel, without a trace in the notebook. */
   async protect(): Promise<void> {
-    const link = this.link;
-    if (link === null || this.working !== null) {
+    if (this.working !== null) {
       return;
     }
     this.begin(this.options.texts.protecting);
-    const { found, text } = await loadInto(link.kernel);
+    const loaded = await this.watch.protect();
     this.working = null;
-    this.loadingText = text;
-    if (!found) {
+    if (loaded?.found === false) {
       this.trouble = { message: this.options.texts.notInstalled, hint: '', way: null };
-    } else if (this.phase !== 'on') {
-      await link.open();
     }
     this.touch();
   }
@@ -215,8 +159,8 @@ export class RewindModel implements LinkListener {
 
   /** Interrupt the cell that runs, and look again as soon as it has ended. */
   async stopAndAgain(): Promise<void> {
-    const kernel = this.link?.kernel;
-    if (kernel === undefined) {
+    const kernel = this.watch.kernel;
+    if (kernel === null) {
       return;
     }
     this.trouble = null;
@@ -300,70 +244,56 @@ export class RewindModel implements LinkListener {
 
   dispose(): void {
     this.disposed = true;
-    this.link?.dispose();
+    this.watch.dispose();
     Signal.clearData(this);
   }
 
-  // --- what the link says ---------------------------------------------------------------------------------------------
-  hello(): Asked<'hello'> {
-    const { client, frontEnd } = this.options;
-    return { client, version: VERSION, path: this.document.path, front_end: frontEnd, patches: true };
+  // --- what the kernel's side says ------------------------------------------------------------------------------------
+  touch(): void {
+    if (!this.disposed) {
+      this.signal.emit();
+    }
   }
 
-  revision(): string {
-    return this.board?.revision ?? '';
-  }
-
-  state(state: LinkState): void {
-    this.phase = state;
-    if (state !== 'on' && state !== 'connecting') {
-      this.clear();
-    }
-    if (state === 'unknown') {
-      this.board = null;
-    }
+  lost(): void {
+    this.clear();
     this.touch();
   }
 
-  greeted(hello: Hello): void {
-    this.loadingText = '';
-    this.trouble = null;
-    this.show(hello.board);
-    if (hello.patch !== null) {
-      void this.carryOut(hello.patch);
+  showed(board: Board, before: Board | null): void {
+    if (this.success !== null && this.success.turn !== newestId(board)) {
+      this.success = null;
     }
+    if (before !== null && before.head !== board.head && this.preview !== null && this.working === null) {
+      // The plan was made for another present: the kernel would refuse it.
+      this.again();
+    }
+    this.inquiries.follow(board.head);
+    this.touch();
   }
 
-  pushed(push: Push): void {
-    if (push.push === 'board') {
-      this.show(push.data);
-    } else if (push.push === 'progress') {
-      this.progressed(push.data);
-    } else if (push.push === 'patch') {
-      void this.carryOut(push.data);
-    } else if (push.push === 'files') {
-      void this.document.reload(push.data.paths);
-    } else {
-      this.loadingText = push.data.text;
+  progressed(progress: Progress): void {
+    if (this.working !== null && (progress.of === '' || progress.of === this.working.id)) {
+      this.working.progress = progress;
       this.touch();
     }
   }
 
-  polled(board: Answer<'board'>): void {
-    if (!('unchanged' in board)) {
-      this.show(board);
-    }
+  patched(patch: Patch): void {
+    void this.carryOut(patch);
+  }
+
+  filesChanged(paths: readonly string[]): void {
+    void this.document.reload(paths);
   }
 
   // --- inside ---------------------------------------------------------------------------------------------------------
   private ask<V extends Verb>(verb: V, fields: Asked<V>): Promise<Answer<V>> {
-    return (
-      this.link?.ask(verb, fields, id => {
-        if (this.working !== null && this.working.id === '') {
-          this.working.id = id;
-        }
-      }) ?? Promise.reject(new Gone())
-    );
+    return this.watch.ask(verb, fields, id => {
+      if (this.working !== null && this.working.id === '') {
+        this.working.id = id;
+      }
+    });
   }
 
   private async look(question: Question): Promise<void> {
@@ -373,7 +303,7 @@ export class RewindModel implements LinkListener {
     this.trouble = null;
     this.begin(this.options.texts.previewing);
     try {
-      const preview = (await this.ask(question.verb, question.fields as never)) as Preview;
+      const preview: Preview = await this.ask(question.verb, question.fields);
       if (turn === this.looks) {
         this.preview = preview;
         this.success = null;
@@ -381,7 +311,7 @@ export class RewindModel implements LinkListener {
     } catch (error) {
       if (turn === this.looks) {
         this.preview = null;
-        this.trouble = this.explained(error);
+        this.trouble = explained(error, this.options.texts);
       }
     }
     if (turn === this.looks) {
@@ -403,7 +333,7 @@ export class RewindModel implements LinkListener {
         this.trouble = { message: this.options.texts.notSaved, hint: '', way: 'again' };
         return;
       }
-      const answer = await this.ask(verb, { ...fields, document } as Asked<typeof verb>);
+      const answer: Result | Preview = await this.ask(verb, { ...fields, document });
       if (isPreview(answer)) {
         this.selected = null;
         this.preview = answer;
@@ -412,7 +342,7 @@ export class RewindModel implements LinkListener {
         await this.finish(answer);
       }
     } catch (error) {
-      this.trouble = this.explained(error);
+      this.trouble = explained(error, this.options.texts);
       this.armed = false;
     } finally {
       this.working = null;
@@ -422,9 +352,9 @@ export class RewindModel implements LinkListener {
 
   private async finish(result: Result): Promise<void> {
     this.clear();
-    this.show(result.board);
+    this.watch.show(result.board);
     const { sentence, notes, operation } = result;
-    this.success = { sentence, notes, operation, turn: newestTurn(this.board?.rows ?? [])?.id ?? null };
+    this.success = { sentence, notes, operation, turn: newestId(this.board) };
     if (result.patch !== null) {
       await this.carryOut(result.patch);
     }
@@ -434,7 +364,7 @@ export class RewindModel implements LinkListener {
 
   private async carryOut(patch: Patch): Promise<void> {
     if (this.success?.operation !== patch.id && patch.sentence !== '') {
-      const turn = newestTurn(this.board?.rows ?? [])?.id ?? null;
+      const turn = newestId(this.board);
       this.success = { sentence: patch.sentence, notes: [], operation: patch.id, turn };
       this.moves.emit(this.success);
     }
@@ -453,59 +383,17 @@ export class RewindModel implements LinkListener {
 
   private async tell(verb: 'name' | 'pause' | 'on' | 'unfreeze' | 'free_space', fields: object): Promise<void> {
     try {
-      const { text, board } = await this.ask(verb, fields as never) as Answer<typeof verb>;
-      this.show(board);
-      this.success = { sentence: text, notes: [], operation: '', turn: newestTurn(board.rows)?.id ?? null };
+      const { text, board } = await this.ask(verb, fields as never);
+      this.watch.show(board);
+      this.success = { sentence: text, notes: [], operation: '', turn: newestId(this.board) };
     } catch (error) {
-      this.trouble = this.explained(error);
+      this.trouble = explained(error, this.options.texts);
     }
     this.touch();
-  }
-
-  private show(pushed: Board): void {
-    const board = joined(pushed, this.board);
-    if (board === null) {
-      void this.ask('board', {}).then(
-        whole => this.polled(whole),
-        () => undefined
-      );
-      return;
-    }
-    const turn = newestTurn(board.rows)?.id ?? null;
-    if (this.success !== null && this.success.turn !== turn) {
-      this.success = null;
-    }
-    if (this.board !== null && this.board.head !== board.head && this.preview !== null && this.working === null) {
-      // The plan was made for another present: the kernel would refuse it.
-      this.board = board;
-      this.again();
-    }
-    this.board = board;
-    this.inquiries.follow(board.head);
-    this.touch();
-  }
-
-  private progressed(progress: Progress): void {
-    if (this.working !== null && (progress.of === '' || progress.of === this.working.id)) {
-      this.working.progress = progress;
-      this.touch();
-    }
   }
 
   private touched(): string[] {
     return this.preview?.groups.files.map(item => item.subject) ?? [];
-  }
-
-  private explained(error: unknown): Trouble {
-    if (error instanceof Refusal) {
-      const { reason, message, hint } = error.data;
-      const again = reason === 'stale-plan' || reason === 'expired' || reason === 'conflict';
-      return { message, hint, way: reason === 'busy' ? 'stop' : again ? 'again' : null };
-    }
-    if (error instanceof Gone) {
-      return { message: this.options.texts.gone, hint: '', way: null };
-    }
-    return { message: this.options.texts.failed(String(error)), hint: '', way: null };
   }
 
   private begin(text: string): void {
@@ -523,30 +411,10 @@ export class RewindModel implements LinkListener {
     this.trouble = null;
   }
 
-  private touch(): void {
-    if (!this.disposed) {
-      this.signal.emit();
-    }
-  }
-
+  private readonly watch: Watch;
   private readonly signal = new Signal<this, void>(this);
   private readonly moves = new Signal<this, Success>(this);
-  private link: Link | null = null;
-  private attempt = 0;
   private looks = 0;
   private patching: Promise<void> = Promise.resolve();
   private disposed = false;
-}
-
-function idle(kernel: Kernel.IKernelConnection): Promise<void> {
-  return new Promise(resolve => {
-    const check = (): void => {
-      if (kernel.isDisposed || kernel.status === 'idle' || kernel.status === 'dead') {
-        kernel.statusChanged.disconnect(check);
-        resolve();
-      }
-    };
-    kernel.statusChanged.connect(check);
-    check();
-  });
 }

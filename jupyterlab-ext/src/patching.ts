@@ -1,7 +1,7 @@
 /** Bringing a notebook in line cell by cell, in its shared model: ids, widgets, scroll and Ctrl+Z stay. */
 import type { ISharedCodeCell, ISharedNotebook } from '@jupyter/ydoc';
 import type { IOutput } from '@jupyterlab/nbformat';
-import { JSONExt, type JSONValue } from '@lumino/coreutils';
+import { JSONExt } from '@lumino/coreutils';
 
 import type { Insertion, Patch, PatchedCell } from './protocol';
 
@@ -30,7 +30,7 @@ function patchCode(cell: ISharedCodeCell, wanted: PatchedCell): void {
   const { source, execution_count: count } = wanted;
   const outputs = wanted.outputs as unknown as IOutput[];
   const newText = source !== null && source !== cell.getSource();
-  const newOutputs = !JSONExt.deepEqual(cell.getOutputs() as JSONValue, outputs as unknown as JSONValue);
+  const newOutputs = !JSONExt.deepEqual(cell.getOutputs(), outputs);
   const newCount = cell.execution_count !== count;
   if (!newText && !newOutputs && !newCount) {
     return;
@@ -63,7 +63,7 @@ function insert(notebook: ISharedNotebook, wanted: readonly Insertion[]): void {
         cell_type === 'code'
           ? { outputs: cell.outputs as unknown as IOutput[], execution_count: cell.execution_count }
           : {};
-      notebook.insertCell(index, { id, cell_type, source, metadata: metadata as never, ...code } as never);
+      notebook.insertCell(index, { id, cell_type, source, metadata: metadata as never, ...code });
     }
   }, true);
 }

@@ -9,7 +9,8 @@ import { Signal, type ISignal } from '@lumino/signaling';
 
 import { NotebookDocument } from './document';
 import { markCells } from './marks';
-import { RewindModel, type Success } from './model';
+import { RewindModel } from './model';
+import type { Success } from './state';
 import { texts } from './texts';
 import type { Rewinds } from './tokens';
 

@@ -46,7 +46,7 @@ export function Unprotected(props: { model: RewindModel }): React.ReactElement {
           {model.trouble.message}
         </p>
       )}
-      {[model.loadingText, why].filter(Boolean).map(text => (
+      {[model.said, why].filter(Boolean).map(text => (
         <p key={text} className="jp-nbrewind-note jp-mod-warning">
           {text}
         </p>
