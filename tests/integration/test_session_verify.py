@@ -98,6 +98,36 @@ def test_a_flipped_bit_in_the_log_is_found_and_listed(left, workspace, home):
     assert any(point.damage for point in opened(workspace, home).points())
 
 
+def test_a_flipped_bit_in_an_index_damages_no_point_and_is_mended(left, workspace, home):
+    index = max(Path(store_of(home).shadow, "objects", "pack").glob("*.idx"))
+    right = index.read_bytes()
+    index.chmod(0o600)
+    index.write_bytes(right[:1100] + bytes((right[1100] ^ 4,)) + right[1101:])
+
+    notes = opened(workspace, home).verify()
+
+    assert [note.reason for note in notes] == [
+        f"the index of {index.stem} was damaged and has been made again from the pack, which is whole; "
+        "the damaged one is kept in shadow/damaged"
+    ]
+    assert index.read_bytes() == right
+    assert opened(workspace, home).verify() == ()
+    assert not any(point.damage for point in opened(workspace, home).points())
+
+
+def test_a_kernel_that_finds_an_index_damaged_mends_it_and_says_so(left, workspace, home):
+    index = max(Path(store_of(home).shadow, "objects", "pack").glob("*.idx"))
+    right = index.read_bytes()
+    index.chmod(0o600)
+    index.write_bytes(right[:1100] + bytes((right[1100] ^ 4,)) + right[1101:])
+
+    with attached(workspace, home) as book:
+        said = [note.reason for note in book.session.status().recovered]
+
+    assert any(f"the index of {index.stem} was damaged and has been made again" in reason for reason in said)
+    assert index.read_bytes() == right
+
+
 def test_findings_go_when_all_is_well_again(left, workspace, home):
     session = opened(workspace, home)
     paths = store_of(home).session(session.id)

@@ -177,9 +177,13 @@ def kind_of(path: Path) -> str:
     return "journal" if path.name.startswith("turn") else names.get(path.parent.name, path.name)
 
 
-def look(specimen: Specimen, where: str) -> str:
-    """Read everything of the damaged store and return what came of it; fail on a wrong byte or a silent loss."""
+def look(specimen: Specimen, where: str, *, harmless: bool) -> str:
+    """Read everything of the damaged store and return what came of it; fail on a wrong byte or a silent loss.
+
+    *harmless* damage loses nothing at all.
+    """
     outcome = {look_at(specimen, session, where) for session in specimen.known}
+    assert not harmless or outcome <= {"whole", "named"}, where
     return ", ".join(sorted(outcome - {"whole"})) or "whole"
 
 
@@ -219,14 +223,16 @@ def test_wrong_bit_is_never_read_as_right_and_never_hidden(specimen: Specimen) -
     outcomes: Counter[str] = Counter()
     for _ in range(_FLIPS):
         kind, path, bit = chosen(specimen, chance)
+        right = path.read_bytes()
         flip(path, bit)
         where = f"bit {bit} of {path.relative_to(specimen.ground)}"
         try:
-            outcomes[f"{kind}: {look(specimen, where)}"] += 1
+            outcomes[f"{kind}: {look(specimen, where, harmless=kind == 'idx')}"] += 1
         except BaseException as error:
             error.add_note(where)
             raise
-        flip(path, bit)
+        # Not the bit back: a verification mends what it can.
+        path.write_bytes(right)
     print("\n".join(f"{count:6} {name}" for name, count in sorted(outcomes.items())))  # noqa: T201  counts as run
 
 

@@ -33,6 +33,7 @@ from nbrewind.store.layout import (
 )
 from nbrewind.store.locks import GcLock, SessionLock, is_held
 from nbrewind.store.oplog import OperationLog, read_log
+from nbrewind.store.shadow.maintenance import mend
 from nbrewind.store.shadow.repository import ShadowRepository
 
 __all__ = ["Held", "damage_notes", "hold", "hold_free", "looking_parts", "wire"]
@@ -134,6 +135,7 @@ def wire(
             tracker.load(head.checkpoint.files)
         except StoreError as error:
             notes.append(Note("", f"the last point cannot be read, so all files are copied anew: {error.message}"))
+    notes += [Note("store", done) for done in mend(repository)]
     secrecy = Secrecy(settings.workspace, coverage)
     recorder = Recorder(
         tracker,

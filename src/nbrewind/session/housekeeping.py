@@ -32,7 +32,7 @@ from nbrewind.store.oplog import read_log
 from nbrewind.store.shadow.checks import fsck
 from nbrewind.store.shadow.collection import Collected, collect
 from nbrewind.store.shadow.git import GitRunner
-from nbrewind.store.shadow.maintenance import count_objects, repack
+from nbrewind.store.shadow.maintenance import count_objects, mend, repack
 from nbrewind.store.shadow.repository import ShadowRepository
 
 __all__ = ["Housekeeping"]
@@ -216,6 +216,7 @@ class Housekeeping(Retracting):
         with hook.suspended(), closing(ShadowRepository.open(parts.repository.path, create=False)) as repository:
             # Anew, from the disk: what this process has in memory proves nothing.
             reading = read_log(parts.paths.log)
+            notes += [Note("store", done) for done in mend(repository, thorough=True)]
             notes += [Note("store", problem) for problem in fsck(repository, self._git)]
             with replaying(repository, self.settings.temp_roots) as replay:
                 for operation in reading.operations:

@@ -62,7 +62,9 @@ def check_packs(repository: ShadowRepository, *, objects: bool = True) -> tuple[
 
 
 def _pack_problems(pack: Pack) -> list[str]:
-    problems = [] if pack.index.intact() else [f"{pack.stem}: the index does not match its checksum"]
+    # Read first: only then is it known whether the index had to be made anew.
+    trailer_listed = pack.index.trailer
+    problems = [] if pack.remade is None and pack.index.intact() else [f"{pack.stem}: the index is damaged"]
     sha = hashlib.sha1(usedforsecurity=False)
     with Path(pack.path + ".pack").open("rb", buffering=0) as file:
         rest = os.fstat(file.fileno()).st_size - 20
@@ -70,6 +72,6 @@ def _pack_problems(pack: Pack) -> list[str]:
             sha.update(part)
             rest -= len(part)
         trailer = file.read(20)
-    if trailer != sha.digest() or trailer != pack.index.trailer:
+    if trailer != sha.digest() or trailer != trailer_listed:
         problems.append(f"{pack.stem}: the pack does not match its checksum")
     return problems

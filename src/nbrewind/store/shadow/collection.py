@@ -40,6 +40,7 @@ from nbrewind.store.shadow.maintenance import (
     remove_packs,
     require_room,
 )
+from nbrewind.store.shadow.mending import mend_indexes
 from nbrewind.store.shadow.objects import COMMIT, DIRECTORY_MODE, TREE, commit_tree, tree_entries
 from nbrewind.store.shadow.quarantine import Quarantine
 from nbrewind.store.shadow.repository import ShadowRepository
@@ -92,6 +93,8 @@ def collect(
         StoreError: It failed, or an object is missing; nothing was removed.
     """
     with maintaining(repository):
+        # git reads the indexes that stand on the disk.
+        mend_indexes(repository)
         before = count_objects(repository)
         condemned = [pack.stem for pack in repository.packs.packs() if not is_kept(pack)]
         loose = list(loose_names(repository.objects))

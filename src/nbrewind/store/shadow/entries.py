@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from nbrewind.errors import DamagedObject
 
-__all__ = ["OFFSET_DELTA", "REFERENCE_DELTA", "Entry", "applied", "entry_header", "inflated", "read_entry"]
+__all__ = [
+    "OFFSET_DELTA",
+    "REFERENCE_DELTA",
+    "Entry",
+    "applied",
+    "entry_header",
+    "inflated",
+    "placed_entry",
+    "read_entry",
+]
 
 OFFSET_DELTA, REFERENCE_DELTA = 6, 7
 _FIRST_READ = 4096
@@ -45,6 +54,15 @@ def read_entry(fd: int, offset: int) -> Entry:
     Raises:
         DamagedObject: There is no whole entry.
     """
+    return placed_entry(fd, offset)[0]
+
+
+def placed_entry(fd: int, offset: int) -> tuple[Entry, int]:
+    """Return what `read_entry` does, and the place where the next entry begins.
+
+    Raises:
+        DamagedObject: There is no whole entry.
+    """
     head = os.pread(fd, _FIRST_READ, offset)
     try:
         byte = head[0]
@@ -71,11 +89,12 @@ def read_entry(fd: int, offset: int) -> Entry:
         raise DamagedObject("A pack of the shadow repository ends too early.") from problem
     if kind in (0, 5):
         raise DamagedObject("An object of the shadow repository has no kind.")
-    return Entry(kind, inflated(fd, offset + len(head), head[at:], size), base)
+    data, end = inflated(fd, offset + len(head), head[at:], size)
+    return Entry(kind, data, base), end
 
 
-def inflated(fd: int, at: int, head: bytes, size: int) -> bytes:
-    """Return *size* bytes out of a zlib stream that begins with *head* and goes on at *at*.
+def inflated(fd: int, at: int, head: bytes, size: int) -> tuple[bytes, int]:
+    """Return *size* bytes out of a zlib stream that begins with *head* and goes on at *at*, and where it ends.
 
     Raises:
         DamagedObject: The stream is broken, or has another length.
@@ -101,7 +120,7 @@ def inflated(fd: int, at: int, head: bytes, size: int) -> bytes:
     data = parts[0] if len(parts) == 1 else b"".join(parts)
     if len(data) != size or not stream.eof:
         raise DamagedObject("An object of the shadow repository has the wrong length.")
-    return data
+    return data, at - len(stream.unused_data)
 
 
 def applied(base: bytes, delta: bytes) -> bytes:

@@ -64,8 +64,8 @@ class PackIndex:
 
     __slots__ = ("_data", "_fanout", "_large_at", "_offsets_at", "count")
 
-    def __init__(self, path: str) -> None:
-        self._data = _content(path)
+    def __init__(self, path: str, data: bytes | None = None) -> None:
+        self._data = _content(path) if data is None else data
         if len(self._data) < _NAMES_AT + 40 or self._data[: len(_MAGIC)] != _MAGIC:
             raise DamagedObject(f"The pack index {path} cannot be read.")
         self._fanout: tuple[int, ...] = (0, *_FANOUT.unpack_from(self._data, len(_MAGIC)))
@@ -114,6 +114,11 @@ class PackIndex:
         """Yield every object, in order."""
         for position in range(self.count):
             yield self.name(position)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it is so large that its bytes are read only where they are asked for."""
+        return not isinstance(self._data, bytes)
 
     @property
     def trailer(self) -> bytes:

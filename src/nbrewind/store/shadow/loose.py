@@ -48,4 +48,4 @@ def read_loose(objects: str, oid: str) -> tuple[int, bytes]:
         if kind not in _NUMBERS or not end or not size.isdigit():
             raise DamagedObject(f"The object {oid} cannot be read.")
         skipped = len(kind) + len(size) + 2
-        return _NUMBERS[kind], inflated(file.fileno(), len(head), head, int(size) + skipped)[skipped:]
+        return _NUMBERS[kind], inflated(file.fileno(), len(head), head, int(size) + skipped)[0][skipped:]

@@ -17,11 +17,12 @@ from nbrewind.model import ObjectId
 from nbrewind.store.shadow import incoming, layout
 from nbrewind.store.shadow.git import GitRunner
 from nbrewind.store.shadow.loose import loose_names
+from nbrewind.store.shadow.mending import mend_indexes, needs_mending
 from nbrewind.store.shadow.pack import Pack
 from nbrewind.store.shadow.quarantine import Quarantine
 from nbrewind.store.shadow.repository import ShadowRepository
 
-__all__ = ["PREFIX", "Counts", "count_objects", "maintaining", "reconcile_refs", "remove_packs", "repack"]
+__all__ = ["PREFIX", "Counts", "count_objects", "maintaining", "mend", "reconcile_refs", "remove_packs", "repack"]
 
 PREFIX = "refs/nbrewind/"
 _FACTOR = 2
@@ -70,6 +71,25 @@ def reconcile_refs(repository: ShadowRepository, wanted: Mapping[str, ObjectId])
         raise StoreError(f"The references cannot be written: {problem.strerror or problem}.") from problem
 
 
+def mend(repository: ShadowRepository, *, thorough: bool = False) -> tuple[str, ...]:
+    """Make damaged and lost indexes again from their packs; return what was found and done, one line each.
+
+    Without *thorough* only what reading met so far is looked at, which costs nothing. Where nothing can be written, or
+    another process does maintenance, the indexes in memory serve, and the next one who can writes them.
+    """
+    if thorough:
+        repository.packs.refresh(force=True)
+        repository.packs.doubt()
+    if not needs_mending(repository):
+        return ()
+    found = [pack.stem for pack in repository.packs.packs() if pack.remade]
+    try:
+        with maintaining(repository):
+            return mend_indexes(repository)
+    except (RewindRefused, StoreError):
+        return tuple(f"the index of {stem} is damaged; its pack is read without it" for stem in found)
+
+
 def repack(
     repository: ShadowRepository, git: GitRunner, *, least: int = 2, most: int = _MOST, timeout: float | None = None
 ) -> int:
@@ -91,6 +111,7 @@ def repack(
         StoreError: It failed; nothing was removed.
     """
     with maintaining(repository):
+        mend_indexes(repository)
         packs = rolled_up(repository, most)
         if len(packs) < max(2, least):
             return 0

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from nbrewind.errors import DamagedObject, MissingObject, StoreError
 from nbrewind.store.shadow.entries import OFFSET_DELTA, Entry, applied, read_entry
 from nbrewind.store.shadow.index import PackIndex
+from nbrewind.store.shadow.inventory import Inventory, take_inventory
 
 __all__ = ["Pack", "PackDirectory"]
 
@@ -37,25 +38,55 @@ class _OpenFile:
 
 
 class Pack:
-    """One pack with its index, which is read when first needed."""
+    """One pack with its index, which is read when first needed, and made from the pack where it is damaged or gone."""
 
-    __slots__ = ("_index", "path", "stem")
+    __slots__ = ("_index", "_proven", "path", "remade", "stem")
 
     def __init__(self, directory: str, stem: str) -> None:
         self.stem = stem
         self.path = f"{directory}/{stem}"
+        self.remade: Inventory | None = None
         self._index: PackIndex | None = None
+        self._proven = False
 
     @property
     def index(self) -> PackIndex:
         """The index.
 
         Raises:
-            DamagedObject: It cannot be read.
+            DamagedObject: Neither it nor the pack can be read.
+            FileNotFoundError: The pack is gone.
         """
         if self._index is None:
-            self._index = PackIndex(self.path + ".idx")
+            self._index = self._read()
         return self._index
+
+    def doubt(self) -> bool:
+        """Prove the index by its checksum, if that was not done yet; return whether it had to be made anew.
+
+        Raises:
+            DamagedObject: As for `index`.
+            FileNotFoundError: As for `index`.
+        """
+        if self._proven or self.index.intact():
+            self._proven = True
+            return False
+        self._index = self._made()
+        return True
+
+    def _read(self) -> PackIndex:
+        try:
+            index = PackIndex(self.path + ".idx")
+        except (DamagedObject, FileNotFoundError):
+            return self._made()
+        # A large one is proved only where something is not found: that costs as much as reading all of it.
+        self._proven = not index.is_mapped
+        return index if index.is_mapped or index.intact() else self._made()
+
+    def _made(self) -> PackIndex:
+        self._proven = True
+        self.remade = take_inventory(self.path + ".pack")
+        return PackIndex(self.path + ".idx", self.remade.data)
 
 
 class PackDirectory:
@@ -82,6 +113,7 @@ class PackDirectory:
             self._packs: dict[str, Pack] = {}
             self._small: dict[bytes, Pack] = {}
             self._large: tuple[Pack, ...] = ()
+            self._bare: dict[str, Pack] = {}
             self._stamp = -1
             self._files.clear()
             self._bases.clear()
@@ -102,14 +134,16 @@ class PackDirectory:
                 names = set(os.listdir(self.path))
                 # An index alone, which a power cut between the two renames can leave, must promise nothing.
                 stems = {name[:-4] for name in names if name.endswith(".idx") and f"{name[:-4]}.pack" in names}
+                bare = {name[:-5] for name in names if name.startswith("pack-") and name.endswith(".pack")} - stems
             except FileNotFoundError:
-                stamp, stems = -1, set()
+                stamp, stems, bare = -1, set(), set()
             except OSError as problem:
                 raise StoreError(f"The shadow repository cannot be read: {problem.strerror or problem}.") from problem
             # Two changes may share one timestamp (of two seconds on the coarsest file systems): a fresh one proves
             # nothing, and the next call lists again.
             self._stamp = stamp if now - stamp > _FRESH_NS else -1
             stems = {stem for stem in stems if stem.startswith("pack-")} - self._shunned
+            self._bare = {stem: self._bare.get(stem) or Pack(self.path, stem) for stem in bare - self._shunned}
             if self._packs.keys() - stems:
                 kept = {stem: pack for stem, pack in self._packs.items() if stem in stems}
                 self._packs, self._small, self._large = {}, {}, ()
@@ -128,6 +162,29 @@ class PackDirectory:
     def shun(self, stem: str) -> None:
         """Never rely on the pack *stem*: it may be there, but was not made durable."""
         self._shunned.add(stem)
+
+    def doubt(self) -> bool:
+        """Prove every index that was not proved yet; return whether one had to be made anew. For what is not found."""
+        with self._lock:
+            anew = []
+            for pack in self.packs():
+                try:
+                    if pack.doubt():
+                        anew.append(pack)
+                except FileNotFoundError:
+                    continue
+                except (DamagedObject, OSError) as problem:
+                    self.problems[pack.stem] = str(problem)
+            for pack in anew:
+                self._admit(pack)
+            return bool(anew)
+
+    def bare(self) -> tuple[Pack, ...]:
+        """Return the packs that have no index, as of the last `refresh`: a writer died, or the index was lost.
+
+        Their objects may be read, but nobody relies on them: who writes one may be about to take it back.
+        """
+        return tuple(self._bare.values())
 
     def holds(self, name: bytes) -> bool:
         """Return whether an intact copy of *name* is known, as of the last `refresh`."""

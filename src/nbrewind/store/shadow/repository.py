@@ -220,10 +220,31 @@ class ShadowRepository:
             except OSError as problem:
                 # Too many open files, a dying disk: nothing is known about the object.
                 raise _cannot_read(problem) from problem
+        found = self._found_without_index(oid)
+        if found is not None:
+            return found
         if damage is None:
             raise MissingObject(f"The shadow repository does not hold {oid}.")
         self.packs.mark_damaged(bytes.fromhex(oid))
         raise damage
+
+    def _found_without_index(self, oid: ObjectId) -> tuple[int, bytes] | None:
+        """Return *oid* where only a damaged or lost index hides it."""
+        try:
+            if self.packs.doubt():
+                return self._copy(oid)
+        except (DamagedObject, MissingObject):
+            pass
+        name = bytes.fromhex(oid)
+        for pack in self.packs.bare():
+            try:
+                offset = pack.index.find(name)
+                entry = self.packs.read(pack, offset) if offset is not None else None
+            except (DamagedObject, MissingObject, OSError):
+                continue
+            if entry is not None and digest(entry.kind, entry.data) == name:
+                return entry.kind, entry.data
+        return None
 
     def _copy(self, oid: ObjectId) -> tuple[int, bytes]:
         """Return the first copy that matches its name, else say what was found instead."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import os
 import random
 import resource
@@ -190,15 +190,14 @@ def test_flipped_bit_anywhere_in_a_pack_never_gives_wrong_bytes(repository: Shad
     assert files_of(ShadowRepository.open(repository.path), commit) == files
 
 
-def test_flipped_bit_anywhere_in_an_index_never_gives_wrong_bytes(repository: ShadowRepository) -> None:
+def test_flipped_bit_anywhere_in_an_index_is_named_and_hides_nothing(repository: ShadowRepository) -> None:
     files = {b"%d" % number: b"%d" % number * 10 for number in range(20)}
     commit = stored_turn(repository, files)
     index = next(f"{repository.packs.path}/{name}" for name in pack_names(repository) if name.endswith(".idx"))
     for at in range(8, os.stat(index).st_size - 40, 3):
         flip(index, at)
         reader = ShadowRepository.open(repository.path)
-        with contextlib.suppress(DamagedObject, MissingObject):
-            assert files_of(reader, commit) == files
+        assert files_of(reader, commit) == files
         assert check_packs(reader, objects=False) != ()
         flip(index, at)
 
@@ -210,7 +209,8 @@ def test_index_that_points_at_another_object_never_gives_its_bytes(repository: S
     path = Path(repository.packs.packs()[0].path + ".idx")
     data = path.read_bytes()
     offsets = len(data) - 40 - 8
-    path.write_bytes(data[:offsets] + data[offsets + 4 : offsets + 8] + data[offsets : offsets + 4] + data[-40:])
+    body = data[:offsets] + data[offsets + 4 : offsets + 8] + data[offsets : offsets + 4] + data[-40:-20]
+    path.write_bytes(body + hashlib.sha1(body, usedforsecurity=False).digest())
     reader = ShadowRepository.open(repository.path)
     for oid in oids:
         with pytest.raises(DamagedObject):
@@ -237,7 +237,7 @@ def test_damaged_object_is_stored_again_by_the_next_writer(repository: ShadowRep
 
 
 @pytest.mark.parametrize("damage", ["empty", "short", "magic", "fan-out"])
-def test_broken_index_hides_one_pack_only(repository: ShadowRepository, damage: str) -> None:
+def test_broken_index_hides_no_pack(repository: ShadowRepository, damage: str) -> None:
     first = stored_turn(repository, {b"a": b"1"}, "1")
     second = stored_turn(repository, {b"a": b"2"}, "2")
     pack = next(pack for pack in repository.packs.packs() if pack.index.find(bytes.fromhex(first)) is not None)
@@ -249,11 +249,8 @@ def test_broken_index_hides_one_pack_only(repository: ShadowRepository, damage: 
 
     reader = ShadowRepository.open(repository.path)
     assert files_of(reader, second) == {b"a": b"2"}
-    with pytest.raises(MissingObject):
-        reader.read(first)
-    assert any(pack.stem in line for line in check_packs(reader))
-    assert stored_turn(reader, {b"a": b"1"}, "1") == first
     assert files_of(reader, first) == {b"a": b"1"}
+    assert any(pack.stem in line for line in check_packs(reader))
 
 
 def test_index_without_its_pack_promises_nothing_when_read(repository: ShadowRepository) -> None:
