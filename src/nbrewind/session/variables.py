@@ -11,6 +11,7 @@ from nbrewind.resources.variables.guard import Guard
 from nbrewind.resources.variables.memory import Examined
 from nbrewind.resources.variables.names import NameReader
 from nbrewind.resources.variables.ports import KernelPort
+from nbrewind.resources.variables.rows import differing
 from nbrewind.resources.variables.tracker import VariablesSnapshot, VariableTracker
 from nbrewind.session.mainthread import is_main
 from nbrewind.session.states import States, TrustingKey
@@ -189,7 +190,7 @@ class Variables:
         return (
             not self._is_current
             or examined.rows.keys() != known.rows.keys()
-            or any(row is not known.rows[name] for name, row in examined.rows.items())
+            or bool(differing(known.rows, examined.rows))
             or process != now
         )
 

@@ -16,6 +16,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import compress
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
@@ -183,7 +184,8 @@ class NameReader:
                 walk.escape = walk.escape or _share(walk, namespace)
             if walk.proxies:
                 more |= set(targets_of_proxies(namespace.items()))
-            more |= {name for name, value in namespace.items() if id(value) in walk.seen}
+            # No loop of ours over what may be thousands of names: this runs twice in every turn.
+            more.update(compress(namespace, map(walk.seen.__contains__, map(id, namespace.values()))))
             more |= {name for name in walk.loads if name in namespace}
             if walk.escape:
                 return Reach(None, walk.escape)

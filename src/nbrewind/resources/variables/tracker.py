@@ -20,12 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import ne
 
 from nbrewind.model import Note, ObjectId, VariableChange, VariableState
 from nbrewind.resources.variables.examination import Examination
 from nbrewind.resources.variables.memory import Examined, Memory
 from nbrewind.resources.variables.ports import KernelPort, Sealer, StatePort
-from nbrewind.resources.variables.rows import CLASS, Row, is_class
+from nbrewind.resources.variables.rows import CLASS, Row, differing, is_class
 from nbrewind.resources.variables.storing import Fresh, Shelves, store_rows
 from nbrewind.store.shadow.writer import PackWriter
 
@@ -135,7 +137,7 @@ class VariableTracker:
         rows = self._rows_after(bindings, fresh, examination.late)
         process = self.states.capture() if self.states is not None else {}
         notes = list(examination.reasons())
-        gone = {row.names: row for name, row in known.rows.items() if rows.get(name) is not row}
+        gone = {row.names: row for row in map(known.rows.__getitem__, differing(rows, known.rows))}
         changed = [one for one in fresh if rows.get(one.row.names[0]) is one.row]
         stale = frozenset(examination.late)
         live = {one.row.names[0]: one for one in fresh} if keep else {}
@@ -153,8 +155,8 @@ class VariableTracker:
         wanted = {name for name in reached if name in bindings}
         if bindings != known.bindings:
             old = known.bindings
-            wanted.update([name for name, place in bindings.items() if old.get(name) != place])
-            wanted.update([name for name in old if name not in bindings])
+            wanted.update(compress(bindings, map(ne, bindings.values(), map(old.get, bindings))))
+            wanted |= old.keys() - bindings.keys()
         wanted |= known.stale
         # Whatever shares an object with one of them may have changed through it, and so may the classes that it named:
         # the name of a class may be another's by now.
@@ -215,12 +217,13 @@ class VariableTracker:
         if snapshot.base is not self.known:
             raise RuntimeError("BUG: the snapshot was made on other ground")
         self.known = snapshot.known
-        rows = [row for row in self.known.rows.values() if row.tokens or row.quiet]
-        tokens = {token for row in rows for token in (*row.tokens, *row.quiet)}
-        self.memory.references.keep_only(tokens)
-        if snapshot.known is not snapshot.base:
-            changed = {row.digest: row for row in self.known.rows.values() if row.buffers}
-            self.memory.remember(changed.values())
+        before, after = snapshot.base.rows, self.known.rows
+        news = [*map(after.__getitem__, differing(before, after)), *map(before.__getitem__, differing(after, before))]
+        if any(row.tokens or row.quiet for row in news):
+            rows = [row for row in after.values() if row.tokens or row.quiet]
+            self.memory.references.keep_only({token for row in rows for token in (*row.tokens, *row.quiet)})
+        if any(row.buffers for row in news):
+            self.memory.remember({row.digest: row for row in after.values() if row.buffers}.values())
 
     def _held(self) -> dict[bytes, ObjectId]:
         return {
@@ -252,8 +255,7 @@ def changes_between(
     before: Mapping[str, Row], after: Mapping[str, Row], sure: frozenset[str] | None = None
 ) -> Iterable[VariableChange]:
     """Yield what differs between two checkpoints, by name; all but the names *sure* (None: none) are uncertain."""
-    names = {name for name, row in after.items() if before.get(name) is not row}
-    names |= before.keys() - after.keys()
+    names = differing(before, after) | (before.keys() - after.keys())
     if any(map(is_class, names)):
         # A name for a class shows what became of the class, which has a row of its own.
         names |= {name for name, row in after.items() if row.anchors}
