@@ -27,7 +27,7 @@ export class Inquiries {
   /** Ask how *item* differs between the point *target* and now, unless it is known. */
   diff(target: string, item: Item, part: Part): void {
     const which = part === 'variables' ? { name: item.subject } : { path: item.subject };
-    this.once(diffKey(target, item, part), () => this.ask('diff', { id: target, ...which }));
+    this.once(diffKey(target, item, part), () => this.ask('diff', { point: target, ...which }));
   }
 
   diffKnown(target: string, item: Item, part: Part): Asking {
@@ -36,7 +36,7 @@ export class Inquiries {
 
   /** Ask for the point *id* in full, unless it is known. */
   point(id: string): void {
-    this.once(`show ${id}`, () => this.ask('show', { id }));
+    this.once(`show ${id}`, () => this.ask('show', { point: id }));
   }
 
   pointKnown(id: string): Asking {

@@ -277,8 +277,8 @@ export interface Verbs {
   redo: [{ document?: DocumentVote }, Result | Preview];
   cancel: [{ token?: string; of?: string }, { cancelled: boolean; text: string }];
   name: [{ text: string }, Told];
-  show: [{ id: string }, Look];
-  diff: [{ id: string; path?: string; name?: string }, Look];
+  show: [{ point: string }, Look];
+  diff: [{ point: string; path?: string; name?: string }, Look];
   history: [{ path?: string; name?: string }, Look];
   status: [Nothing, Look];
   pause: [Nothing, Told];

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nbrewind.errors import RewindError, StoreError, UsageError
+from nbrewind.errors import RewindError, StoreError, UsageError, clipped
 from nbrewind.model import OperationId, SessionId
 from nbrewind.session.session import Session
 from nbrewind.store.layout import list_sessions
@@ -50,7 +50,7 @@ class Answers:
             return BoardMaker(self._session).board()
         known = [one for one in Session.stored(self._session.settings) if one == session]
         if not known:
-            raise StoreError(f"There is no session {session!r} in this workspace.")
+            raise StoreError(f"There is no session {clipped(session)!r} in this workspace.")
         opened = Session.open(self._session.settings, known[0])
         try:
             return BoardMaker(opened).board()
@@ -65,7 +65,7 @@ class Answers:
             raise UsageError("path or name is missing.")
         call = Call(
             verb=verb,
-            target=request.text("id"),
+            target=request.text("point"),
             paths=(subject,) if subject else (),
         )
         page = Desk(session=self._session).run(call)
