@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["MAX_BYTES", "MAX_ENTRIES", "children_of"]
+from nbrewind.capture.span import Rename
+
+__all__ = ["MAX_BYTES", "MAX_ENTRIES", "came_from", "children_of"]
 
 MAX_ENTRIES: Final = 2000
 MAX_BYTES: Final = 256 << 20
@@ -35,3 +38,11 @@ def children_of(directory: str) -> list[tuple[str, os.stat_result]] | None:
     except OSError:
         return None
     return found
+
+
+def came_from(path: str, renames: Sequence[Rename]) -> str:
+    """Return where what stands at *path* stood before the *renames* (oldest first) of directories above it."""
+    for rename in reversed(renames):
+        if rename.directory and path.startswith(f"{rename.target}/"):
+            path = rename.source + path[len(rename.target) :]
+    return path

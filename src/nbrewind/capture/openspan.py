@@ -12,7 +12,7 @@ from typing import Final
 from nbrewind.capture import origins
 from nbrewind.capture.children import command_of_cell
 from nbrewind.capture.events import Touch, TouchKind
-from nbrewind.capture.expansion import children_of
+from nbrewind.capture.expansion import came_from, children_of
 from nbrewind.capture.images import BeforeImages, Image
 from nbrewind.capture.ledger import Ledger
 from nbrewind.capture.span import Ending, JournalHeader, Rename, SpanRecord, Touched, TurnOutcome, ending_of
@@ -233,7 +233,8 @@ class OpenSpan:
                 pending.done.wait(_WAIT)
             return
         try:
-            touched = self._touched(path, kind, event, found, self._images.keep(path, found, place), place)
+            image = Image(None) if self._arrived(path, found, place) else self._images.keep(path, found, place)
+            touched = self._touched(path, kind, event, found, image, place)
             with self._lock:
                 self._ledger.touch(touched)
                 self._touches[path] = touched
@@ -243,6 +244,18 @@ class OpenSpan:
             with self._lock:
                 self._pending.pop(path, None)
             pending.done.set()
+
+    def _arrived(self, path: str, found: os.stat_result | None, place: Located) -> bool:
+        """Return whether a renamed directory brought here what stands at *path*: that is kept under its old name."""
+        if found is None or place.inside is None or not self._renames:
+            return False
+        old = came_from(path, self._renames)
+        if old == path or os.path.lexists(old):
+            return False
+        if old in self._touches or entry_kind(found.st_mode) is EntryKind.DIRECTORY:
+            return True
+        was = self._witnessing.locate(old, directory=False)
+        return was is not None and was.inside is not None and self._witnessing.held(was.inside, found) is not None
 
     def _touched(
         self, path: str, kind: TouchKind, event: str, found: os.stat_result | None, image: Image, place: Located
