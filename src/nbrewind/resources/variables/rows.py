@@ -87,13 +87,13 @@ class Row:
         if self.stream_at is not None:
             record["a"] = [self.stream_at.oid, self.stream_at.depth]
         else:
-            record["i"] = base64.b85encode(self.stream).decode("ascii")
+            record["i"] = base64.b64encode(self.stream).decode("ascii")
         optional = {
             "c": self.sliced,
             "b": [[one.size, one.pieces.oid, one.pieces.depth, one.digest, one.writable] for one in self.buffers],
             "t": dict(self.tokens),
             "k": self.anchors,
-            "e": {uid: base64.b85encode(head).decode("ascii") for uid, head in self.heads.items()},
+            "e": {uid: base64.b64encode(head).decode("ascii") for uid, head in self.heads.items()},
             "o": self.notes,
             "p": self.opaque,
             "q": self.outside,
@@ -117,7 +117,7 @@ def row_from_text(text: str | bytes) -> Row:
             names=names,
             digest=record["d"],
             states={name: _read_state(state) for name, state in zip(names, record["s"], strict=True)},
-            stream=base64.b85decode(record["i"]) if at is None else b"",
+            stream=base64.b64decode(record["i"]) if at is None else b"",
             stream_at=None if at is None else Pieces(ObjectId(at[0]), at[1]),
             stream_digest=record["h"],
             sliced=record.get("c", ""),
@@ -127,7 +127,7 @@ def row_from_text(text: str | bytes) -> Row:
             ),
             tokens=record.get("t", {}),
             anchors=tuple(record.get("k", ())),
-            heads={uid: base64.b85decode(head) for uid, head in record.get("e", {}).items()},
+            heads={uid: base64.b64decode(head) for uid, head in record.get("e", {}).items()},
             notes=tuple(record.get("o", ())),
             opaque=record.get("p", False),
             outside=tuple(record.get("q", ())),

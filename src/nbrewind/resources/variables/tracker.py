@@ -138,7 +138,8 @@ class VariableTracker:
         process = self.states.capture() if self.states is not None else {}
         notes = list(examination.reasons())
         gone = {row.names: row for row in map(known.rows.__getitem__, differing(rows, known.rows))}
-        changed = [one for one in fresh if rows.get(one.row.names[0]) is one.row]
+        news = differing(known.rows, rows)
+        changed = [one for one in fresh if one.row.names[0] in news and rows[one.row.names[0]] is one.row]
         stale = frozenset(examination.late)
         live = {one.row.names[0]: one for one in fresh} if keep else {}
         certain = frozenset[str]() if late else None
@@ -174,14 +175,11 @@ class VariableTracker:
         rows = dict(known)
         dropped = {rows.pop(name).names for name in known.keys() - bindings.keys() if not is_class(name)}
         for one in fresh:
-            old = known.get(one.row.names[0])
-            same = old is not None and old.digest == one.row.digest and old.names == one.row.names
             for name in one.row.names:
                 before = known.get(name)
                 if before is not None and before.names != one.row.names:
                     dropped.add(before.names)
-            row = old if same and old is not None else one.row
-            rows.update(dict.fromkeys(row.names, row))
+            rows.update(dict.fromkeys(one.row.names, one.row))
         for names in dropped:
             for name in names:
                 if name in rows and rows[name].names == names:

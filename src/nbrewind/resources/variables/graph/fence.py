@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-__all__ = ["TimeUp", "time_limit"]
+__all__ = ["TimeUp", "ticking", "time_limit"]
 
 _MONOTONIC = 1
 _THREAD_ID = 4
@@ -52,6 +52,7 @@ class _Timer:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.overdue: Callable[[], bool] | None = None
+        self.running = False
         self._library = ctypes.CDLL(None, use_errno=True)
         number = self._free_signal()
         # Installed for good: a signal that comes late must find a handler, since its default would end the process.
@@ -99,6 +100,22 @@ def _timer() -> _Timer | None:
 
 
 @contextmanager
+def ticking() -> Iterator[None]:
+    """Let the timer run throughout the block, in which many a `time_limit` begins and ends for that much less."""
+    timer = _timer() if threading.current_thread() is threading.main_thread() else None
+    if timer is None or timer.running:
+        yield
+        return
+    timer.tick(_TICK)
+    timer.running = True
+    try:
+        yield
+    finally:
+        timer.running = False
+        timer.tick(0)
+
+
+@contextmanager
 def time_limit(overdue: Callable[[], bool]) -> Iterator[None]:
     """Raise `TimeUp` in the block soon after *overdue* begins to return True, again and again until the block ends.
 
@@ -110,12 +127,14 @@ def time_limit(overdue: Callable[[], bool]) -> Iterator[None]:
         return
     timer.overdue = overdue
     try:
-        timer.tick(_TICK)
+        if not timer.running:
+            timer.tick(_TICK)
         yield
     finally:
         # One may still be on its way at any of these lines.
         for _ in range(3):
             with suppress(TimeUp):
                 timer.overdue = None
-                timer.tick(0)
+                if not timer.running:
+                    timer.tick(0)
                 break
