@@ -47,13 +47,13 @@ class Steps:
         wanted = {name: value for name, value in state.items() if name != "\0members"}
         now = {name: value for name, value in present.items() if name != "\0members"}
         for name in now.keys() - wanted.keys():
-            self._undo.append(partial(type.__setattr__, cls, name, now[name]))
+            self._undo.append(partial(_set, cls, name, now[name]))
             type.__delattr__(cls, name)
         for name, value in wanted.items():
             if name in now:
-                self._undo.append(partial(type.__setattr__, cls, name, now[name]))
+                self._undo.append(partial(_set, cls, name, now[name]))
             else:
-                self._undo.append(partial(type.__delattr__, cls, name))
+                self._undo.append(partial(_delete, cls, name))
             type.__setattr__(cls, name, value)
         for name, attributes in members.items():
             member: Any = cls.__members__[name]  # type: ignore[attr-defined]  # an enumeration
@@ -98,3 +98,14 @@ class Steps:
         while self._undo:
             self._undo[-1]()
             self._undo.pop()
+
+
+def _set(cls: type, name: str, value: object) -> None:
+    """Put an attribute back; one that could not be changed in the first place cannot be put back either."""
+    if type.__dict__["__dict__"].__get__(cls).get(name, _MISSING) is not value:
+        type.__setattr__(cls, name, value)
+
+
+def _delete(cls: type, name: str) -> None:
+    if name in type.__dict__["__dict__"].__get__(cls):
+        type.__delattr__(cls, name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _collections_abc
 import enum
 import secrets
+import types
 import weakref
 from abc import ABCMeta
 from collections.abc import Mapping
@@ -35,6 +37,10 @@ _NOT_ENUM_STATE = frozenset(
 )
 FIXED = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
 """Attributes of an enumeration's member that Python gives it."""
+_IMMUTABLE = 1 << 8
+"""Flag of classes written in C: nobody made them in a notebook, and nobody can change them."""
+_places: dict[int, tuple[str, str]] = {}
+_ATOMS = frozenset({int, float, complex, bool, str, bytes, tuple, type(None)})
 _TYPING_METACLASSES = frozenset({"_ProtocolMeta", "_TypedDictMeta", "NamedTupleMeta"})
 
 
@@ -73,9 +79,13 @@ def reduce_class(pickler: Reducing, cls: type) -> Any:
     """Reduce a class: by name where it can be imported, else by its id; its own stream holds what it is."""
     if cls is type(None) or cls is type(NotImplemented) or cls is type(...) or importable(cls):
         return NotImplemented
+    census = pickler.census
+    if type.__dict__["__flags__"].__get__(cls) & _IMMUTABLE:
+        census.unlinked.add(id(cls))
+        place = _public(cls)
+        return pickler.by_reference(cls) if place is None else (rebuild.landmark, place)
     if not _creatable(type(cls)):
         return pickler.by_reference(cls)
-    census = pickler.census
     uid = census.uid(cls)
     census.pending.setdefault(uid, cls)
     census.unlinked.add(id(cls))
@@ -83,12 +93,22 @@ def reduce_class(pickler: Reducing, cls: type) -> Any:
     return rebuild.anchor, (uid,)
 
 
+def _public(cls: type) -> tuple[str, str] | None:
+    """Return where a class of the interpreter's can be found that does not say so: `types.FunctionType`."""
+    if not _places:
+        for home in (types, _collections_abc):
+            for name, one in vars(home).items():
+                if isinstance(one, type):
+                    _places.setdefault(id(one), (home.__name__, name))
+    return _places.get(id(cls))
+
+
 def _creatable(metaclass: type) -> bool:
     """Return whether a class of *metaclass* can be made without running code of a library."""
     for one in metaclass.__mro__:
         if one in (type, ABCMeta, enum.EnumMeta):
             return True
-        if one.__module__ != "__main__" and one.__name__ not in _TYPING_METACLASSES and importable(one):
+        if one.__module__ != "__main__" and one.__name__ not in _TYPING_METACLASSES:
             return False
     return False
 
@@ -136,4 +156,9 @@ def class_state(cls: type) -> dict[str, object]:
 
 
 def _own(attributes: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in attributes.items() if name not in FIXED}
+    """Return what can change of a member: also what a value that is a list, say, holds."""
+    return {
+        name: value
+        for name, value in attributes.items()
+        if name not in FIXED or (name == "_value_" and type(value) not in _ATOMS)
+    }

@@ -32,6 +32,7 @@ _LOOSE_NAMES = frozenset(
         ("zoneinfo", "ZoneInfo"),
     }
 )
+_ELEMENTS = frozenset({"generic", "dtype", "ufunc", "_ArrayFunctionDispatcher"})
 
 
 def _is_loose(value: object) -> bool:
@@ -48,7 +49,9 @@ def _is_loose(value: object) -> bool:
         return True
     if module == "pandas" and kind.__name__.endswith("Dtype"):
         return True
-    return module in ("numpy", "numpy.dtypes") and kind.__name__ not in ("ndarray", "memmap", "record", "void")
+    if module == "numpy":
+        return kind.__name__ not in ("record", "void") and any(one.__name__ in _ELEMENTS for one in kind.__mro__)
+    return bool(module == "numpy.dtypes")
 
 
 def groups(streams: Mapping[str, Pickled], unlinked: set[int]) -> list[list[str]]:

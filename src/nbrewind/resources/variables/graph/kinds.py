@@ -20,6 +20,7 @@ from nbrewind.resources.variables.graph.functions import reduce_cell, reduce_cod
 from nbrewind.resources.variables.graph.living import reduce_database, reduce_file, reduce_widget
 from nbrewind.resources.variables.graph.objects import reduce_counter, reduce_instance, reduce_plain
 from nbrewind.resources.variables.graph.reducing import Reducing
+from nbrewind.resources.variables.graph.unwritten import EXACT, reduce_exception, reduce_member, reduce_parser
 
 __all__ = ["Reducer", "reducer_of"]
 
@@ -130,6 +131,7 @@ def reduce_finalizer(pickler: Reducing, value: weakref.finalize[Any, Any]) -> An
 
 
 _EXACT: dict[type, Reducer] = {
+    **EXACT,
     Call: reduce_call,
     Counter: reduce_counter,
     types.FunctionType: reduce_function,
@@ -196,6 +198,13 @@ _INHERITED: dict[tuple[str, str], Reducer] = {
     ("_asyncio", "Future"): by_reference,
     ("logging", "Handler"): by_reference,
     ("contextvars", "ContextVar"): by_reference,
+    # Pieces of a file that is open elsewhere too: a copy would write over what the other writes.
+    ("zipfile", "ZipFile"): by_reference,
+    ("tarfile", "TarFile"): by_reference,
+    ("builtins", "BaseException"): reduce_exception,
+    ("enum", "Enum"): reduce_member,
+    ("argparse", "_AttributeHolder"): reduce_parser,
+    ("argparse", "_ActionsContainer"): reduce_parser,
 }
 
 

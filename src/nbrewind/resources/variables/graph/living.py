@@ -1,4 +1,4 @@
-"""Objects that stay the same objects but have a state that can be put back: files, databases in memory, widgets.
+"""Objects that stay the same objects but have a state that can be put back: files, databases, widgets, signals.
 
 Streams name `living` with the token and the state. While loading nothing is changed: `settle` does that, as one step of
 `apply`, after the files of the rewind are in their places.
@@ -87,6 +87,9 @@ def revived(kind: str, state: Any) -> object | None:
     if kind == "file" and not state[-1]:
         made: object | None = _blank_file(*state[:4])
         return made
+    if kind == "signal":
+        signal: object = state[0]() if state[2] is None else state[0](state[2])
+        return signal
     return None
 
 
@@ -113,6 +116,8 @@ def settle(value: Any, kind: str, state: Any) -> Callable[[], object] | None:
         return _settle_file(value, *state)
     if kind == "widget":
         return _settle_widget(value, state)
+    if kind == "signal":
+        return _settle_signal(value, state[1])
     return lambda: None
 
 
@@ -144,6 +149,14 @@ def _settle_file(
             os.close(number)
     file.seek(place)
     return lambda: file.seek(before)
+
+
+def _settle_signal(value: Any, state: dict[str, Any]) -> Callable[[], object]:
+    # Not by its methods: who holds its lock might never let go, and who waits sees it when next it looks.
+    space = vars(value)
+    before = {key: space[key] for key in state if key in space}
+    space.update(state)
+    return lambda: space.update(before)
 
 
 def _settle_widget(widget: Any, state: dict[str, Any]) -> Callable[[], object] | None:

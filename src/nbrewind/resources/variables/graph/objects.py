@@ -101,6 +101,9 @@ def _checked(value: object, reduced: Any) -> Any:
         TypeError: It is nothing that could be pickled.
     """
     if isinstance(reduced, str):
+        if value.__module__ == "__main__":
+            # A name of the notebook may be another's by the time it is looked up.
+            return object.__reduce_ex__(value, _PROTOCOL)
         if getattr(sys.modules[value.__module__], reduced) is not value:
             raise TypeError("not the object of that name")
         return reduced

@@ -15,12 +15,13 @@ __all__ = ["owners"]
 _MOST = 50_000
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 _CLOSED = (type, types.ModuleType, types.FunctionType, types.CodeType, types.FrameType)
-_LOCKS = frozenset({"lock", "RLock"})
+_PARTS = frozenset({"lock", "RLock", "traceback"})
+"""Kept by reference, but no reason to keep whole what holds them: it is as good with another, or without."""
 
 
 def owners(root: object, handles: Iterable[object], namespace: dict[str, object]) -> list[object]:
     """Return the outermost objects of library classes, at or below *root*, that hold one of *handles*."""
-    wanted = {id(one) for one in handles if type(one).__name__ not in _LOCKS}
+    wanted = {id(one) for one in handles if type(one).__name__ not in _PARTS}
     if not wanted:
         return []
     parents = _parents(root, namespace, wanted)
