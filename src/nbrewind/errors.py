@@ -6,8 +6,9 @@ Three outcomes of a moving verb exist, and every front end branches on exactly t
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 __all__ = [
     "DamagedObject",
@@ -25,7 +26,12 @@ __all__ = [
     "StoreTooNew",
     "TargetError",
     "UsageError",
+    "clipped",
 ]
+
+_TYPED: Final = 60
+_LONGEST_WORD: Final = 240
+_LONGEST_LINE: Final = 400
 
 
 class RefusalReason(StrEnum):
@@ -47,16 +53,35 @@ class RefusalReason(StrEnum):
     NEEDS_FORCE = "needs-force"
 
 
+def clipped(text: str, width: int = _TYPED) -> str:
+    """Return *text* as messages quote what a person typed: one line of at most *width* characters, both ends kept."""
+    line = text if text.isprintable() else " ".join(text.split())
+    if len(line) <= width:
+        return line
+    tail = width // 3
+    return f"{line[: width - tail - 1]}…{line[len(line) - tail :]}"
+
+
+def _line(text: str) -> str:
+    """Return *text* as it is, but for words and lines that nobody could read: there the middle is left out."""
+    if len(text) <= _LONGEST_WORD:
+        return text
+    return clipped(re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda found: clipped(found[0]), text), _LONGEST_LINE)
+
+
 class RewindError(Exception):
-    """Base of the tree. *message* is one sentence that names the thing; *hint* says what to do."""
+    """Base of the tree. *message* is one sentence that names the thing; *hint* says what to do.
+
+    Neither is ever longer than a few lines, whatever was typed or is on the disk.
+    """
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _line(message)
+        self.hint = _line(hint)
+        super().__init__(self.message)
 
 
 class UsageError(RewindError):

@@ -41,7 +41,7 @@ def test_a_row_of_the_list_names_the_variables_that_its_cell_changed(kernel):
 
     assert any(row.startswith("[1]") and "+f, x" in row for row in rows), rows
     assert any(row.startswith("[2]") and "y" in row.removeprefix("[2]  y = 2") for row in rows), rows
-    assert any("[3] changed no file" in row for row in rows), rows
+    assert any("1 cell changed nothing ([3])" in row for row in rows), rows
 
 
 def test_back_one_takes_back_the_last_cell_that_changed_a_variable(kernel):

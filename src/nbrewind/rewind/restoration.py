@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from nbrewind.errors import RefusalReason, RewindRefused, TargetError
+from nbrewind.errors import RefusalReason, RewindRefused, TargetError, clipped
 from nbrewind.model import EntryKind, FileState, Operation, OperationId, OperationKind, PlanOptions, RewindPlan
 from nbrewind.rewind.draft import Draft
 from nbrewind.rewind.evidence import Evidence, Tree, alike, is_outside
@@ -38,7 +38,7 @@ def plan_restore(evidence: Evidence, paths: Sequence[str], source: OperationId, 
             if evidence.current(new) is not None and not options.overwrite:
                 raise RewindRefused(
                     RefusalReason.CONFLICT,
-                    f"Not restored, nothing changed: {new} exists already.",
+                    f"Not restored, nothing changed: {clipped(new, 200)} exists already.",
                     hint="--overwrite replaces it; its present bytes are kept and undo brings them back.",
                 )
             states = {new + found[len(path) :]: state for found, state in states.items()}
@@ -51,7 +51,8 @@ def plan_restore(evidence: Evidence, paths: Sequence[str], source: OperationId, 
     if not draft.steps and draft.lost:
         path, reason = next(iter(draft.lost.items()))
         raise RewindRefused(
-            RefusalReason.NO_FILE_SNAPSHOT, f"Not restored, nothing changed: {path} cannot come back, {reason}."
+            RefusalReason.NO_FILE_SNAPSHOT,
+            f"Not restored, nothing changed: {clipped(path, 120)} cannot come back, {reason}.",
         )
     head = evidence.timeline.line[-1].id
     return RewindPlan(
@@ -85,11 +86,11 @@ def _states_then(evidence: Evidence, goal: Operation, tree: Tree | None, path: s
         known, state = outside_state(evidence, goal, path)
         if not known:
             raise TargetError(
-                f"{path} lies outside the workspace, and no cell touched it. {NOTHING_CHANGED}",
+                f"{clipped(path, 120)} lies outside the workspace, and no cell touched it. {NOTHING_CHANGED}",
                 hint="Files outside are known only where a cell changed them.",
             )
         if state is None:
-            raise TargetError(f"{path} was not there {title(goal, timeline)}. {NOTHING_CHANGED}")
+            raise TargetError(f"{clipped(path, 120)} was not there {title(goal, timeline)}. {NOTHING_CHANGED}")
         return {path: state}
     if tree is None:
         raise RewindRefused(
@@ -99,8 +100,12 @@ def _states_then(evidence: Evidence, goal: Operation, tree: Tree | None, path: s
     state = tree.lookup(path) if path not in ("", ".") else FileState(EntryKind.DIRECTORY, mode=0o755)
     if state is None:
         near = _similar(tree, path)
-        hint = f"Did you mean {near}?" if near else f"%rewind history {path} lists the cells that changed it."
-        raise TargetError(f"{path} was not there {title(goal, timeline)}. {NOTHING_CHANGED}", hint=hint)
+        hint = (
+            f"Did you mean {near}?"
+            if near
+            else f"%rewind history {clipped(path, 120)} lists the cells that changed it."
+        )
+        raise TargetError(f"{clipped(path, 120)} was not there {title(goal, timeline)}. {NOTHING_CHANGED}", hint=hint)
     found = {} if path in ("", ".") else {path: state}
     if state.kind is EntryKind.DIRECTORY:
         prefix = "" if path in ("", ".") else path

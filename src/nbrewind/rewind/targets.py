@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nbrewind.errors import RefusalReason, RewindRefused, TargetError
+from nbrewind.errors import RefusalReason, RewindRefused, TargetError, clipped
 from nbrewind.model import Operation, OperationId, OperationKind
 from nbrewind.rewind.timeline import Timeline, has_effect
 from nbrewind.rewind.titles import cells, clock, sentence, title, when
@@ -251,6 +251,6 @@ def _named(name: str, timeline: Timeline) -> Operation:
     folded = [known for known in names if known.casefold() == name.casefold()]
     if len(folded) == 1:
         return names[folded[0]]
-    close = difflib.get_close_matches(name, [*names, "start", "before"], n=1, cutoff=0.6)
+    close = difflib.get_close_matches(clipped(name), [*names, "start", "before"], n=1, cutoff=0.6)
     hint = f'Did you mean "{close[0]}"?' if close else "%rewind lists cells and names; names stand in quotes."
-    raise TargetError(f'No point is called "{name}". {NOTHING_CHANGED}', hint=hint)
+    raise TargetError(f'No point is called "{clipped(name)}". {NOTHING_CHANGED}', hint=hint)

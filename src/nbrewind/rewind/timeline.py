@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nbrewind.errors import RefusalReason, RewindRefused
+from nbrewind.errors import RefusalReason, RewindRefused, clipped
 from nbrewind.model import Operation, OperationId, OperationKind
 
 __all__ = ["MOVES", "LeftLine", "Timeline", "has_effect"]
@@ -55,7 +55,9 @@ class Timeline:
         found = self._by_id.get(OperationId(identifier))
         if found is None:
             raise RewindRefused(
-                RefusalReason.UNKNOWN_CHECKPOINT, f"There is no point {identifier!r}.", hint="%rewind lists the points."
+                RefusalReason.UNKNOWN_CHECKPOINT,
+                f"There is no point {clipped(identifier)!r}.",
+                hint="%rewind lists the points.",
             )
         return found
 

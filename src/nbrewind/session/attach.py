@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbrewind import fs
 from nbrewind.capture.recorder import Recorder
-from nbrewind.errors import SessionLocked, StoreError
+from nbrewind.errors import SessionLocked, StoreError, clipped
 from nbrewind.model import Note, SessionId, Settings
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.processes import children, writable_files
@@ -181,7 +181,7 @@ def looking_parts(settings: Settings, session: SessionId | None) -> Parts:
     chosen = session if session is not None else sessions[0]
     paths = store.session(chosen)
     if not Path(paths.log).is_file():
-        raise StoreError(f"There is no session {chosen} in {store.root}.")
+        raise StoreError(f"There is no session {clipped(chosen)} in {store.root}.")
     reading = read_log(paths.log)
     repository = ShadowRepository.open(settings.shadow_dir or store.shadow, create=False)
     coverage = Coverage(settings, reading.operations[-1].notebook if reading.operations else "")

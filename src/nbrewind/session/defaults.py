@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nbrewind.errors import SettingError
+from nbrewind.errors import SettingError, clipped
 from nbrewind.model import Settings
 from nbrewind.store.layout import workspace_key
 
@@ -123,7 +123,9 @@ def place(value: str, setting: str, base: str, surroundings: Surroundings) -> st
     """
     path = surroundings.expand(value)
     if not path or "\0" in path or "$" in path or "://" in path:
-        raise SettingError(f"NBRewind.{setting}: {value!r} is not a path.", hint="Give a folder, ~ and $NAME allowed.")
+        raise SettingError(
+            f"NBRewind.{setting}: {clipped(repr(value))} is not a path.", hint="Give a folder, ~ and $NAME allowed."
+        )
     return os.path.realpath(Path(base) / path)
 
 
@@ -135,7 +137,8 @@ def make_settings(surroundings: Surroundings, *, workspace: str = "", store_dir:
     """
     root = place(workspace, "workspace", surroundings.folder, surroundings) if workspace else ""
     root = root or choose_workspace(surroundings.folder, surroundings.home)
-    if not Path(root).is_dir():
+    # Not by pathlib, which raises for what is too long to be a path.
+    if not os.path.isdir(root):
         raise SettingError(f"NBRewind.workspace: {root} is not a folder.")
     if store_dir == "workspace":
         store = str(Path(root) / ".nbrewind")

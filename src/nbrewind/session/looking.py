@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nbrewind.errors import MissingObject, StoreError, TargetError
+from nbrewind.errors import MissingObject, StoreError, TargetError, clipped
 from nbrewind.model import Change, EntryKind, FilesAddress, FileState, Note, Operation, OperationId
 from nbrewind.resources.files.tree import SnapshotTree
 from nbrewind.rewind.evidence import alike
@@ -52,7 +52,9 @@ class Looking(Core):
         for point in self.points():
             if point.id == operation:
                 return point
-        raise TargetError(f"There is no point {operation!r}. {NOTHING_CHANGED}", hint="%rewind lists the points.")
+        raise TargetError(
+            f"There is no point {clipped(operation)!r}. {NOTHING_CHANGED}", hint="%rewind lists the points."
+        )
 
     def found_damage(self) -> dict[OperationId, str]:
         """Return the points of which something cannot come back, as the last verification found."""
@@ -139,7 +141,7 @@ class Looking(Core):
         """
         typed = os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111
         if not _can_be_path(typed):
-            raise TargetError(f"{path[:80]!r} cannot be a path. {NOTHING_CHANGED}")
+            raise TargetError(f"{clipped(path)!r} cannot be a path. {NOTHING_CHANGED}")
         found: list[str] = []
         bases = (_cwd(), self.workspace)
         if self._parts.coverage.within(os.path.realpath(bases[0])) is None:
@@ -175,9 +177,9 @@ class Looking(Core):
         goal = self.resolve(target)
         state = self.state_at(goal.operation, path)
         if state is None:
-            raise TargetError(f"{path} was not there {goal.title}. {NOTHING_CHANGED}")
+            raise TargetError(f"{clipped(path, 200)} was not there {goal.title}. {NOTHING_CHANGED}")
         if state.kind not in (EntryKind.FILE, EntryKind.SYMLINK):
-            raise TargetError(f"{path} was a {state.kind.value} {goal.title}, not a file.")
+            raise TargetError(f"{clipped(path, 200)} was a {state.kind.value} {goal.title}, not a file.")
         return self.content(state)
 
     def diff(self, target: str, path: str | None = None) -> tuple[Difference, ...]:
@@ -207,14 +209,14 @@ class Looking(Core):
         try:
             there = full.lstat()
             if there.st_size > self.settings.max_file_size:
-                raise TargetError(f"{path} is larger than NBRewind.max_file_size.")
+                raise TargetError(f"{clipped(path, 200)} is larger than NBRewind.max_file_size.")
             if stat.S_ISLNK(there.st_mode):
                 return os.fsencode(full.readlink())
             if not stat.S_ISREG(there.st_mode):
-                raise TargetError(f"{path} is no file now.")
+                raise TargetError(f"{clipped(path, 200)} is no file now.")
             return full.read_bytes()
         except OSError as error:
-            raise TargetError(f"{path} cannot be read: {error.strerror or error}.") from error
+            raise TargetError(f"{clipped(path, 200)} cannot be read: {error.strerror or error}.") from error
 
     def history(self, path: str) -> tuple[HistoryRow, ...]:
         """Return the operations that changed *path*, newest first."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from nbrewind.capture import hook
-from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError
+from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError, clipped
 from nbrewind.model import FileState, Note, Operation, OperationId, PlanOptions, RewindPlan
 from nbrewind.resources.files.tree import diff
 from nbrewind.rewind.evidence import Difference, Evidence
@@ -100,7 +100,7 @@ class Planning(Idling):
         if why or not name:
             raise RewindRefused(
                 RefusalReason.OUTSIDE_WORKSPACE,
-                f"Not restored, nothing changed: {typed[:200]} is no place for a copy ({why or 'the workspace'}).",
+                f"Not restored, nothing changed: {clipped(typed, 200)} is no place for a copy ({why or 'the workspace'}).",
                 hint="Name a place in the workspace.",
             )
         return name
@@ -231,7 +231,7 @@ class Planning(Idling):
         if token and token != parked.token:
             raise RewindRefused(
                 RefusalReason.STALE_PLAN,
-                f"{token} is not the preview that waits ({parked.token}). {NOTHING_CHANGED}",
+                f"{clipped(token)} is not the preview that waits ({parked.token}). {NOTHING_CHANGED}",
                 hint="Look at the preview again.",
             )
         if time.time() > parked.expires:

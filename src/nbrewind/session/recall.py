@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbrewind.errors import MissingObject, RefusalReason, RewindRefused, StoreError, TargetError
+from nbrewind.errors import MissingObject, RefusalReason, RewindRefused, StoreError, TargetError, clipped
 from nbrewind.model import (
     Note,
     ObjectId,
@@ -164,7 +164,9 @@ class Recalling(Planning):
             goal = self.timeline.operation(self.resolve(target).operation)
             chosen = replace(options or PlanOptions(), names=tuple(names), only=("variables",))
             if chosen.destination and (len(names) > 1 or not chosen.destination.isidentifier()):
-                raise TargetError(f"{chosen.destination!r} cannot be the name of a variable. {NOTHING_CHANGED}")
+                raise TargetError(
+                    f"{clipped(chosen.destination)!r} cannot be the name of a variable. {NOTHING_CHANGED}"
+                )
             for name in names:
                 self._row_of(goal, name)
             head = self.head
@@ -227,7 +229,7 @@ class Recalling(Planning):
         loaded = loader.load([stored.rows[name]])
         if name not in loaded.values:
             why = loaded.failed.get(name, "it cannot be loaded")
-            raise TargetError(f"{name} cannot be given as it was {title(operation, self.timeline)}: {why}.")
+            raise TargetError(f"{clipped(name)} cannot be given as it was {title(operation, self.timeline)}: {why}.")
         return loaded.values[name]
 
     def _row_of(self, operation: Operation, name: str) -> StoredVariables:
@@ -239,7 +241,7 @@ class Recalling(Planning):
             raise TargetError(f"No variables were kept {where}. {NOTHING_CHANGED}")
         stored = self._stored(address)
         if name not in stored.rows or is_class(name):
-            raise TargetError(f"{name} was not bound {where}. {NOTHING_CHANGED}")
+            raise TargetError(f"{clipped(name)} was not bound {where}. {NOTHING_CHANGED}")
         return stored
 
     def variable_differences(self, target: str, name: str = "") -> tuple[VariableChange, ...]:

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 from nbrewind import fs
-from nbrewind.errors import StoreError, StoreReadOnly, StoreTooNew
+from nbrewind.errors import StoreError, StoreReadOnly, StoreTooNew, clipped
 from nbrewind.model import OperationId, SessionId
 
 __all__ = [
@@ -133,7 +133,7 @@ class StorePaths:
             StoreError: *session* is not one of our ids; it is never joined to a path.
         """
         if not is_id(session):
-            raise StoreError(f"{session!r} is not a session id.")
+            raise StoreError(f"{clipped(session)!r} is not a session id.")
         return SessionPaths(f"{self.sessions}/{session}")
 
 

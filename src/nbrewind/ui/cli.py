@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from nbrewind.errors import RewindError, UsageError
+from nbrewind.errors import RewindError, UsageError, clipped
 from nbrewind.ui.doctor import doctor_page
 from nbrewind.ui.errand import Configured, flags, move, run, settings_of
 from nbrewind.ui.export import export_file
@@ -253,7 +253,7 @@ def help_command(context: click.Context, command: str | None) -> None:
     top = context.find_root()
     chosen = cli.get_command(top, command) if command else None
     if command and chosen is None:
-        raise UsageError(f'Unknown "{command}".', hint="nbrewind help lists the words.")
+        raise UsageError(f'Unknown "{clipped(command)}".', hint="nbrewind help lists the words.")
     click.echo(chosen.get_help(click.Context(chosen, info_name=command, parent=top)) if chosen else cli.get_help(top))
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nbrewind.errors import StoreError
+from nbrewind.errors import StoreError, clipped
 from nbrewind.model import Change, Claim, Operation, OperationKind, TurnStatus, Verdict
 from nbrewind.rewind.targets import cells, clock, resolve, title, when
 from nbrewind.rewind.timeline import MOVES, Timeline
@@ -94,8 +94,14 @@ def _folds(point: Point) -> bool:
     return point.kind is OperationKind.TURN and plain and empty
 
 
+def _nothing(turns: Sequence[Operation]) -> str:
+    # Where variables were not kept, nothing is known about them.
+    return "nothing" if all(turn.checkpoint.variables for turn in turns) else "no file"
+
+
 def _folded(turns: Sequence[Operation]) -> _Row:
-    return ("", f"▸ {cells(turns)} changed no file", "", moment(when(turns[-1])), ""), Tone.MUTED
+    said = f"▸ {count(len(turns), 'cell')} changed {_nothing(turns)} ({cells(turns)})"
+    return ("", said, "", moment(when(turns[-1])), ""), Tone.MUTED
 
 
 def _row(session: Session, point: Point, operation: Operation, timeline: Timeline) -> _Row:
@@ -174,7 +180,7 @@ def show_page(session: Session, target: str, *, all_rows: bool = False) -> Page:
             [_change_line(change, session.workspace) for change in changes], most=0 if all_rows else 20
         )
     elif turn:
-        page.say("It changed no file.", Tone.MUTED)
+        page.say("It changed no file." if operation.variables else f"It changed {_nothing([operation])}.", Tone.MUTED)
     if operation.variables:
         page.say("Variables:").list(map(change_text, operation.variables), most=0 if all_rows else 20)
     for command in turn.ran if turn else ():
@@ -234,7 +240,7 @@ def history_page(rows: Sequence[HistoryRow], path: str, timeline: Timeline, work
     """Return the cells that changed *path*, newest first."""
     page = Page(data={"path": path, "history": [_history_data(row) for row in rows]})
     if not rows:
-        return page.say(f"No cell on record changed {printable(path)}.")
+        return page.say(f"No cell on record changed {printable(clipped(path))}.")
     page.say(f"{printable(path)} was changed by:", Tone.STRONG)
     table, tones = [], []
     for row in rows:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 
+from nbrewind.errors import clipped
 from nbrewind.model import FileState
-from nbrewind.rewind.targets import resolve
+from nbrewind.rewind.targets import Target, resolve
 from nbrewind.session.points import Difference
 from nbrewind.session.session import Session
 from nbrewind.ui.comparison import compare
@@ -49,6 +50,15 @@ def cat_page(session: Session, call: Call) -> Page:
     return page
 
 
+def _the_same(session: Session, goal: Target, path: str | None) -> str:
+    if path is None:
+        return f"Every file is now as it was {goal.title}."
+    name = printable(clipped(path, 120))
+    if session.state_at(goal.operation, path) is None:
+        return f"{name} was not there {goal.title}, and is not there now."
+    return f"{name} is now as it was {goal.title}."
+
+
 def diff_page(session: Session, call: Call) -> Page:
     """Return which files differ between a point and now, or how one does."""
     goal = resolve(call.target, session.timeline, anywhere=True)
@@ -64,7 +74,7 @@ def diff_page(session: Session, call: Call) -> Page:
     if path is None and not rows and variable_differences(page, session, goal.operation):
         return page
     if not rows:
-        return page.say(f"{printable(path) if path else 'Every file'} is now as it was {goal.title}.")
+        return page.say(_the_same(session, goal, path))
     if path is None or len(rows) > 1:
         page.say(f"Since {goal.title}:", Tone.STRONG)
         page.list([_line(row, session.workspace) for row in rows], most=0 if call.has("all") else 40)

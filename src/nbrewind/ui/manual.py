@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbrewind.errors import UsageError
+from nbrewind.errors import UsageError, clipped
 from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.vocabulary import VERBS
 from nbrewind.ui.words import Call
@@ -15,7 +15,7 @@ def help_page(call: Call) -> Page:
     asked = call.text.split()
     everything = asked == ["all"]
     if asked and not everything and asked[0] not in VERBS:
-        raise UsageError(f'Unknown "{asked[0]}". Nothing changed.', hint="%rewind help lists the words.")
+        raise UsageError(f'Unknown "{clipped(asked[0])}". Nothing changed.', hint="%rewind help lists the words.")
     page = Page(data={"verbs": {verb.name: {"usage": verb.usage, "help": verb.help} for verb in VERBS.values()}})
     chosen = [VERBS[asked[0]]] if asked and not everything else VERBS.values()
     page.table([(f"%rewind {verb.usage}", verb.help) for verb in chosen if everything or asked or not verb.more])

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from nbrewind.errors import clipped
 from nbrewind.ui.wording import printable
 from nbrewind.ui.words import suggestion
 
@@ -24,7 +25,7 @@ class VerbGroup(click.Group):
         if name not in self.commands and not name.startswith("-"):
             close = suggestion(name, list(self.commands))
             hint = f" Did you mean: nbrewind {close}?" if close else " nbrewind help lists the words."
-            raise click.UsageError(f'Unknown "{printable(name)}". Nothing changed.{hint}')
+            raise click.UsageError(f'Unknown "{printable(clipped(name))}". Nothing changed.{hint}')
         return super().resolve_command(ctx, [name, *args[1:]])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from IPython.paths import get_ipython_dir
 
 from nbrewind import fs
-from nbrewind.errors import RewindError, UsageError
+from nbrewind.errors import RewindError, UsageError, clipped
 from nbrewind.ui.page import Page
 from nbrewind.ui.wording import printable
 
@@ -28,7 +28,7 @@ def profile_folder(profile: str = "default") -> Path:
         UsageError: *profile* is no name.
     """
     if not _NAME.fullmatch(profile) or profile.strip(".") == "":
-        raise UsageError(f"{profile!r} is not the name of a profile. Nothing changed.")
+        raise UsageError(f"{clipped(profile)!r} is not the name of a profile. Nothing changed.")
     return Path(get_ipython_dir(), f"profile_{profile}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nbrewind.errors import RefusalReason, RewindRefused, StoreError, UsageError
+from nbrewind.errors import RefusalReason, RewindRefused, StoreError, UsageError, clipped
 from nbrewind.model import SessionId, Settings
 from nbrewind.session.defaults import Surroundings, make_settings
 from nbrewind.session.session import Session
@@ -67,7 +67,8 @@ def _with_own_store(
 
 
 def _has_store(settings: Settings) -> bool:
-    return Path(settings.store_dir, "format").is_file()
+    # Not by pathlib, which raises for what is too long to be a path.
+    return os.path.isfile(f"{settings.store_dir}/format")
 
 
 def _noted_workspace(settings: Settings) -> str:
@@ -112,8 +113,11 @@ def _matching(store: StorePaths, session: str) -> SessionId | None:
     if len(found) == 1:
         return found[0]
     what = "No session" if not found else f"{len(found)} sessions"
-    raise UsageError(f"{what} of this workspace {'has' if not found else 'have'} an id that begins with {session!r}.",
-                     hint="nbrewind sessions lists them.")  # fmt: skip
+    has = "has" if not found else "have"
+    raise UsageError(
+        f"{what} of this workspace {has} an id that begins with {clipped(session)!r}.",
+        hint="nbrewind sessions lists them.",
+    )
 
 
 def session_rows(settings: Settings) -> list[dict[str, Any]]:

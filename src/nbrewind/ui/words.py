@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nbrewind.errors import UsageError
+from nbrewind.errors import UsageError, clipped
 from nbrewind.ui.vocabulary import ALIASES, GO, MEANT, ONLY, VERBS, Verb
 
 __all__ = ["Call", "Word", "call_of", "parse", "split", "suggestion"]
@@ -16,6 +16,7 @@ _VALUED = frozenset({"only", "from", "as"})
 _OPTIONS = GO | _VALUED
 _TARGET = re.compile(r"^(?:-?\d+|\[\d+\]|\d+@[\d:]+)$")
 _BLANK = " \t\r\n"
+_LONGEST_NUMBER = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def split(line: str) -> list[Word]:
             if char in "'\"" and (not text or quoted or line[at - 1] == "="):
                 close = line.find(char, at + 1)
                 if close < 0:
-                    raise UsageError(f"A quote is not closed: {line[at:]}. Nothing changed.")
+                    raise UsageError(f"A quote is not closed: {clipped(line[at:])}. Nothing changed.")
                 text.append(line[at + 1 : close])
                 quoted = quoted or not text[:-1]
                 at = close + 1
@@ -116,7 +117,7 @@ def call_of(
     """
     for word in words:
         if word.startswith("--"):
-            raise UsageError(f'Unknown option "{word}". Nothing changed.', hint=f"%rewind {VERBS[verb].usage}")
+            raise UsageError(f'Unknown option "{clipped(word)}". Nothing changed.', hint=f"%rewind {VERBS[verb].usage}")
     given = {name: value for name, value in (values or {}).items() if value}
     # The shell took the quotes off; more than one word in one argument can only be a name.
     rest = [Word(word[1:-1], True) if _is_quoted(word) else Word(word) for word in words]
@@ -129,7 +130,7 @@ def _is_quoted(word: str) -> bool:
 
 def suggestion(word: str, known: Sequence[str]) -> str:
     """Return the known word that *word* was meant to be, or ""."""
-    return next(iter(difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(clipped(word.lower()), known, n=1, cutoff=0.6)), "")
 
 
 def _unknown(first: Word, words: list[Word]) -> UsageError:
@@ -137,18 +138,18 @@ def _unknown(first: Word, words: list[Word]) -> UsageError:
     if not meant:
         close = suggestion(first.text, [*VERBS, *ALIASES])
         meant = VERBS[ALIASES.get(close, close)].usage if close else ""
-    argument = words[1].text if len(words) > 1 and _TARGET.match(words[1].text) else ""
+    argument = words[1].text[:20] if len(words) > 1 and _TARGET.match(words[1].text) else ""
     if argument:
         meant = re.sub(r"\b[NK]\b|\[K\]", argument, meant)
     hint = f"Did you mean: %rewind {meant}?" if meant else "%rewind help lists the words."
-    return UsageError(f'Unknown "{first.text}". Nothing changed.', hint=hint)
+    return UsageError(f'Unknown "{clipped(first.text)}". Nothing changed.', hint=hint)
 
 
 def _raw_call(verb: Verb, line: str, words: list[Word]) -> Call:
     flags = frozenset(word.text[2:] for word in words[1:] if word.text in ("--json",) and not word.quoted)
     texts = [word.text for word in words[1:] if word.quoted or word.text != "--json"]
     if not texts:
-        raise UsageError(f"Say more: %rewind {verb.usage}. Nothing changed.")
+        raise _usage(verb, "Say more: ")
     return Call(verb=verb.name, text=" ".join(texts), flags=flags)
 
 
@@ -182,9 +183,11 @@ def _check_option(verb: Verb, typed: str, name: str) -> None:
         return
     close = suggestion(name, sorted(verb.options))
     if name in _OPTIONS and not close:
-        raise UsageError(f"%rewind {verb.name} does not take {typed}. Nothing changed.", hint=f"%rewind {verb.usage}")
+        raise UsageError(
+            f"%rewind {verb.name} does not take {clipped(typed)}. Nothing changed.", hint=f"%rewind {verb.usage}"
+        )
     hint = f"Did you mean --{close}?" if close else f"%rewind {verb.usage}"
-    raise UsageError(f'Unknown option "{typed}". Nothing changed.', hint=hint)
+    raise UsageError(f'Unknown option "{clipped(typed)}". Nothing changed.', hint=hint)
 
 
 def _value(verb: Verb, name: str, pending: list[Word]) -> str:
@@ -198,51 +201,12 @@ def _value(verb: Verb, name: str, pending: list[Word]) -> str:
 
 def _call(verb: Verb, flags: frozenset[str], values: Mapping[str, str], rest: list[Word], alias: str) -> Call:
     if len(rest) < verb.least:
-        raise UsageError(f"Say more: %rewind {verb.usage}. Nothing changed.")
+        raise _usage(verb, "Say more: ")
     if verb.most >= 0 and len(rest) > verb.most:
-        raise UsageError(f"Too many words: %rewind {verb.usage}. Nothing changed.", hint=_quote_hint(rest))
-    only = tuple(part.strip() for part in values.get("only", "").split(",") if part.strip())
-    for part in only:
-        if part not in ONLY:
-            close = suggestion(part, ONLY)
-            raise UsageError(
-                f"--only takes {', '.join(ONLY)}, not {part!r}. Nothing changed.",
-                hint=f"Did you mean {close}?" if close else "",
-            )
-    if "only" in values and not only:
-        raise UsageError(f"--only needs one of {', '.join(ONLY)}. Nothing changed.")
-    target, paths, text = "", tuple(word.text for word in rest), ""
-    match verb.name:
-        case "to" | "before" | "show":
-            target = " ".join(word.target for word in rest)
-            if len(rest) == 2 and rest[0].text not in ("before", "after"):
-                raise UsageError(f"Too many words: %rewind {verb.usage}. Nothing changed.", hint=_quote_hint(rest))
-            target, paths = (f"before {target}" if verb.name == "before" else target), ()
-        case "back":
-            number = rest[0].text.lstrip("-") if rest else "1"
-            if not number.isdecimal() or int(number) < 1:
-                raise UsageError(f"back takes a number of cells, not {rest[0].text!r}. Nothing changed.")
-            target, paths = f"-{int(number)}", ()
-        case "cat" | "diff":
-            head = 2 if rest[0].text in ("before", "after") and not rest[0].quoted and len(rest) > 1 else 1
-            target = " ".join(word.target for word in rest[:head])
-            paths = tuple(word.text for word in rest[head:])
-            if len(paths) > 1 or (verb.name == "cat" and not paths):
-                raise UsageError(f"%rewind {verb.usage}. Nothing changed.", hint=_quote_hint(rest[head:]))
-        case "restore":
-            target = values.get("from", "")
-            if alias == "files" and not target and len(rest) > 1:
-                target, paths = rest[0].target, paths[1:]
-            if not target:
-                raise UsageError(f"Say from when: %rewind {verb.usage}. Nothing changed.")
-        case "get":
-            target = values.get("from", "")
-            if not target:
-                raise UsageError(f"Say from when: %rewind {verb.usage}. Nothing changed.")
-        case "recover":
-            target, paths = " ".join(word.target for word in rest), ()
-        case "confirm" | "help" | "forget":
-            text, paths = " ".join(paths), ()
+        raise _usage(verb, "Too many words: ", rest)
+    only = _only(values)
+    meaning = _MEANINGS.get(verb.name, _paths)
+    target, paths, text = meaning(verb, values, rest, alias)
     return Call(
         verb=verb.name,
         target=target,
@@ -254,5 +218,79 @@ def _call(verb: Verb, flags: frozenset[str], values: Mapping[str, str], rest: li
     )
 
 
-def _quote_hint(rest: Sequence[Word]) -> str:
-    return f'Put names and paths with spaces in quotes: "{" ".join(word.text for word in rest)}".' if rest else ""
+def _only(values: Mapping[str, str]) -> tuple[str, ...]:
+    only = tuple(part.strip() for part in values.get("only", "").split(",") if part.strip())
+    for part in only:
+        if part not in ONLY:
+            close = suggestion(part, ONLY)
+            raise UsageError(
+                f"--only takes {', '.join(ONLY)}, not {clipped(part)!r}. Nothing changed.",
+                hint=f"Did you mean {close}?" if close else "",
+            )
+    if "only" in values and not only:
+        raise UsageError(f"--only needs one of {', '.join(ONLY)}. Nothing changed.")
+    return only
+
+
+# -- what the words of a verb mean: target, paths and text -------------------------------------------------------------
+
+_Meaning = tuple[str, tuple[str, ...], str]
+
+
+def _paths(_verb: Verb, _values: Mapping[str, str], rest: list[Word], _alias: str) -> _Meaning:
+    return "", tuple(word.text for word in rest), ""
+
+
+def _place(verb: Verb, _values: Mapping[str, str], rest: list[Word], _alias: str) -> _Meaning:
+    target = " ".join(word.target for word in rest)
+    if len(rest) == 2 and rest[0].text not in ("before", "after"):
+        raise _usage(verb, "Too many words: ", rest)
+    return (f"before {target}" if verb.name == "before" else target), (), ""
+
+
+def _steps(_verb: Verb, _values: Mapping[str, str], rest: list[Word], _alias: str) -> _Meaning:
+    number = rest[0].text.lstrip("-")[:_LONGEST_NUMBER] if rest else "1"
+    if not number.isdecimal() or int(number) < 1:
+        raise UsageError(f"back takes a number of cells, not {clipped(rest[0].text)!r}. Nothing changed.")
+    return f"-{int(number)}", (), ""
+
+
+def _place_and_path(verb: Verb, _values: Mapping[str, str], rest: list[Word], _alias: str) -> _Meaning:
+    head = 2 if rest[0].text in ("before", "after") and not rest[0].quoted and len(rest) > 1 else 1
+    paths = tuple(word.text for word in rest[head:])
+    if len(paths) > 1 or (verb.name == "cat" and not paths):
+        raise _usage(verb, "", rest[head:])
+    return " ".join(word.target for word in rest[:head]), paths, ""
+
+
+def _paths_from(verb: Verb, values: Mapping[str, str], rest: list[Word], alias: str) -> _Meaning:
+    target, paths = values.get("from", ""), tuple(word.text for word in rest)
+    if alias == "files" and not target and len(rest) > 1:
+        target, paths = rest[0].target, paths[1:]
+    if not target:
+        raise _usage(verb, "Say from when: ")
+    return target, paths, ""
+
+
+def _whole_place(_verb: Verb, _values: Mapping[str, str], rest: list[Word], _alias: str) -> _Meaning:
+    return " ".join(word.target for word in rest), (), ""
+
+
+def _text(_verb: Verb, _values: Mapping[str, str], rest: list[Word], _alias: str) -> _Meaning:
+    return "", (), " ".join(word.text for word in rest)
+
+
+_MEANINGS: Mapping[str, Callable[[Verb, Mapping[str, str], list[Word], str], _Meaning]] = {
+    **dict.fromkeys(("to", "before", "show"), _place),
+    "back": _steps,
+    **dict.fromkeys(("cat", "diff"), _place_and_path),
+    **dict.fromkeys(("restore", "get"), _paths_from),
+    "recover": _whole_place,
+    **dict.fromkeys(("confirm", "help", "forget"), _text),
+}
+
+
+def _usage(verb: Verb, what: str, rest: Sequence[Word] = ()) -> UsageError:
+    together = clipped(" ".join(word.text for word in rest))
+    hint = f'Put names and paths with spaces in quotes: "{together}".' if rest else ""
+    return UsageError(f"{what}%rewind {verb.usage}. Nothing changed.", hint=hint)

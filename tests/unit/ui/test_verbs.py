@@ -62,7 +62,7 @@ def test_the_list_shows_cells_newest_first_with_what_they_changed(book, workspac
     assert [line.split("  ")[0] for line in lines if line.startswith("[")] == ["[3]", "[1]"]
     assert "clean() …" in lines[1]
     assert "+2 files, 1 file changed" in lines[1]
-    assert "▸ [2] changed no file" in lines[2]
+    assert "▸ 1 cell changed no file ([2])" in lines[2]
     assert "Start · before [1]" in lines[4]
 
 

@@ -131,24 +131,31 @@ class SnapshotTree:
 
     def folder(self, rel: str) -> StoredFolder | None:
         """Return the folder at *rel*, None if there is none."""
-        known = self._folders.get(rel)
-        if known is not None:
-            return known
-        if not rel:
-            stored = _read_folder(self.repository, self.address.tree, self.address.side)
-        else:
-            above, _, name = rel.rpartition("/")
-            parent = self.folder(above)
-            if parent is None or name not in parent.states:
+        # Not by recursion: a path can be typed that is deeper than the interpreter's stack.
+        at, names = rel, []
+        while at and at not in self._folders:
+            at, _, name = at.rpartition("/")
+            names.append(name)
+        stored = self._folders.get(at)
+        if stored is None:
+            stored = self._folders[""] = _read_folder(self.repository, self.address.tree, self.address.side)
+        for name in reversed(names):
+            inner = self._subfolder(stored, name)
+            if inner is None:
                 return None
-            side = parent.subsides.get(name)
-            if side is None:
-                if parent.states[name].kind is EntryKind.DIRECTORY:
-                    raise DamagedObject(_NOT_THERE)
-                return None
-            stored = _read_folder(self.repository, parent.subtrees.get(name), side)
-        self._folders[rel] = stored
+            at = _join(at, name)
+            stored = self._folders[at] = inner
         return stored
+
+    def _subfolder(self, parent: StoredFolder, name: str) -> StoredFolder | None:
+        if name not in parent.states:
+            return None
+        side = parent.subsides.get(name)
+        if side is None:
+            if parent.states[name].kind is EntryKind.DIRECTORY:
+                raise DamagedObject(_NOT_THERE)
+            return None
+        return _read_folder(self.repository, parent.subtrees.get(name), side)
 
     def top(self, name: bytes) -> ObjectId | None:
         """Return the object that the side manifest has at its top under *name*."""

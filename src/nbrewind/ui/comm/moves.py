@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nbrewind.errors import RefusalReason, RewindRefused, UsageError
+from nbrewind.errors import RefusalReason, RewindRefused, UsageError, clipped
 from nbrewind.model import PlanOptions, RewindPlan
 from nbrewind.rewind.targets import sentence
 from nbrewind.session.session import Parked, RewindResult, Session
@@ -204,7 +204,7 @@ def _destination(text: str) -> str:
     if text and (text.startswith(("/", "~")) or ".." in text.split("/")):
         raise RewindRefused(
             RefusalReason.OUTSIDE_WORKSPACE,
-            f"Not restored, nothing changed: {printable(text)[:200]} is no place in the workspace.",
+            f"Not restored, nothing changed: {printable(clipped(text, 200))} is no place in the workspace.",
         )
     return text
 

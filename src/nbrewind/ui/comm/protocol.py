@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from nbrewind.errors import UsageError
+from nbrewind.errors import UsageError, clipped
 
 __all__ = ["VERSION", "Request", "checked", "checked_hello"]
 
@@ -125,5 +125,4 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], name: str) -
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return clipped(repr(value))
