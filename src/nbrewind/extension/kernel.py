@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
+
+from nbrewind.extension.callbacks import Registrations
+from nbrewind.extension.configured import Configured
+from nbrewind.extension.shellstate import shell_providers
+from nbrewind.resources.variables.providers import Provider
 
 __all__ = ["UserNamespace"]
 
@@ -29,6 +35,8 @@ class UserNamespace:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
+        self._configured: Configured | None = None
+        self._registrations = Registrations(shell)
 
     def namespace(self) -> dict[str, object]:
         """Return the live user namespace itself."""
@@ -43,6 +51,20 @@ class UserNamespace:
         found.update(name for name in ("_", "__", "___") if names.get(name, _MISSING) is getattr(hook, name, None))
         found.update(name for name in names if type(name) is str and name[:1] == "_" and self._is_cached(name))
         return frozenset(found | _OWN)
+
+    def callbacks(self) -> Iterable[object]:
+        """Return functions of the user's that the shell calls."""
+        return self._registrations.callbacks()
+
+    def providers(self) -> Iterable[Provider]:
+        """Return providers of process state that only the shell knows."""
+        self._configured = Configured(self._shell)
+        return [*shell_providers(self._shell, self._registrations), self._configured]
+
+    def leave(self) -> None:
+        """Take out of the shell what `providers` put there. Twice is fine."""
+        if self._configured is not None:
+            self._configured.leave()
 
     def _is_cached(self, name: str) -> bool:
         """Return whether *name* is an input or a result that IPython keeps by number."""

@@ -23,6 +23,7 @@ from nbrewind.extension.hooks import CellHooks
 from nbrewind.extension.kernel import UserNamespace
 from nbrewind.extension.mainloop import MainLoop
 from nbrewind.extension.settings import NBRewind, surroundings
+from nbrewind.extension.shellstate import watch_files
 from nbrewind.model import Settings
 from nbrewind.session.current import decline, leave, take
 from nbrewind.session.session import Session
@@ -46,6 +47,7 @@ class _Loaded:
     brake: CellBrake
     atomic: AtomicCells
     front_ends: FrontEnds
+    namespace: UserNamespace
 
     def take_out(self, shell: Any) -> None:
         """Undo all of it, in the order in which consumers come before what they use."""
@@ -55,6 +57,7 @@ class _Loaded:
         self.atomic.uninstall(shell)
         self.exits.uninstall()
         self.session.close()
+        self.namespace.leave()
         leave(self.session)
         if self.traits in shell.configurables:
             shell.configurables.remove(self.traits)
@@ -120,8 +123,10 @@ def _load(shell: Any) -> list[str]:
         brake=CellBrake(lambda: session.frozen),
         atomic=AtomicCells(),
         front_ends=FrontEnds(shell, session),
+        namespace=namespace,
     )
     session.on_rewound(lambda result: namespace.put_back_own())
+    session.on_rewound(lambda result: watch_files(shell))
     hooks.install()
     loaded.brake.install(shell)
     loaded.atomic.install(shell)

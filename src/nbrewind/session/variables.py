@@ -10,7 +10,7 @@ from nbrewind.resources.variables.comparison import Comparison
 from nbrewind.resources.variables.guard import Guard
 from nbrewind.resources.variables.memory import Examined
 from nbrewind.resources.variables.names import NameReader
-from nbrewind.resources.variables.ports import KernelPort
+from nbrewind.resources.variables.ports import KernelPort, ShellKernelPort
 from nbrewind.resources.variables.rows import differing
 from nbrewind.resources.variables.tracker import VariablesSnapshot, VariableTracker
 from nbrewind.session.mainthread import is_main
@@ -48,6 +48,8 @@ class Variables:
     def __init__(self, port: KernelPort, settings: Settings) -> None:
         self.key = TrustingKey(settings.key_file)
         self.states = States()
+        shell = port if isinstance(port, ShellKernelPort) else None
+        self.states.process.add(shell.providers() if shell is not None else ())
         self.tracker = VariableTracker(
             port,
             states=self.states,
@@ -58,7 +60,10 @@ class Variables:
         self.guard = Guard()
         self.comparison = Comparison(self.tracker)
         overwritten = self.states.process.overwritten
-        self._reader = NameReader(watch=overwritten.watch if overwritten is not None else None)
+        self._reader = NameReader(
+            roots=shell.callbacks if shell is not None else tuple,
+            watch=overwritten.watch if overwritten is not None else None,
+        )
         # None: everything has to be looked at. Nothing is believed of a kernel that was just attached.
         self._reached: frozenset[str] | None = None
         self._read = False

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from nbrewind.resources.variables.kinds import is_user_module, kind_of
 
-__all__ = ["ambient", "busy_thread"]
+__all__ = ["ambient", "busy_thread", "is_of_user"]
 
 # Below `signal`, which looks each number up in an enumeration.
 _handler: Final[Callable[[int], Any]] = import_module("_signal").getsignal
@@ -55,22 +55,23 @@ def ambient(namespace: dict[str, object]) -> tuple[list[object], list[object]]:
     own: list[object] = []
     others: list[object] = []
     for group in _groups(namespace):
-        (own if any(_is_of_user(one, namespace) for one in group) else others).extend(group)
+        (own if any(is_of_user(one, namespace) for one in group) else others).extend(group)
     return own, others
 
 
-def _is_of_user(one: object, namespace: dict[str, object]) -> bool:
+def is_of_user(one: object, namespace: dict[str, object]) -> bool:
+    """Return whether *one* is a function of a cell or of the user's modules, or leads to one."""
     cls = type(one)
     if cls is types.FunctionType:
         function: Any = one
         return function.__globals__ is namespace or is_user_module(str(function.__globals__.get("__name__")))
     if cls is types.MethodType:
         method: Any = one
-        return _is_of_user(method.__func__, namespace) or _is_of_user(method.__self__, namespace)
+        return is_of_user(method.__func__, namespace) or is_of_user(method.__self__, namespace)
     if cls is types.BuiltinFunctionType:
         return type(one.__self__) is not types.ModuleType  # type: ignore[attr-defined]
     if cls is functools.partial:
-        return _is_of_user(one.func, namespace)  # type: ignore[attr-defined]
+        return is_of_user(one.func, namespace)  # type: ignore[attr-defined]
     if cls is types.CoroutineType:
         frame = one.cr_frame  # type: ignore[attr-defined]
         return frame is not None and frame.f_globals is namespace
@@ -90,7 +91,7 @@ def _groups(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
     for reference in list(getattr(logging, "_handlerList", ())):
         handler = reference() if isinstance(reference, weakref.ref) else reference
         group = (handler, getattr(handler, "stream", None), *getattr(handler, "filters", ()))
-        if any(_is_of_user(one, namespace) for one in group):
+        if any(is_of_user(one, namespace) for one in group):
             yield group
     yield from _finalizers(namespace)
     yield from _tasks()
@@ -114,7 +115,7 @@ def _finalizers(namespace: dict[str, object]) -> Iterator[tuple[object, ...]]:
         key = (id(namespace), info.index)
         verdict = _finalizer_verdicts.get(key)
         if verdict is None:
-            verdict = any(_is_of_user(one, namespace) for one in (info.func, *info.args))
+            verdict = any(is_of_user(one, namespace) for one in (info.func, *info.args))
             _finalizer_verdicts[key] = verdict
         if verdict:
             yield (info.func, info.args, info.kwargs)

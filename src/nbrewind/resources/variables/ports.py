@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from typing import Protocol, runtime_checkable
 
 from nbrewind.model import Note
+from nbrewind.resources.variables.providers import Provider
 
-__all__ = ["KernelPort", "Sealer", "StatePort", "StateUndo"]
+__all__ = ["KernelPort", "Sealer", "ShellKernelPort", "StatePort", "StateUndo"]
 
 
 class KernelPort(Protocol):
@@ -18,6 +19,17 @@ class KernelPort(Protocol):
 
     def hidden(self) -> frozenset[str]:
         """Return the names in it that are not the user's: In, Out, get_ipython, `_`, `_i1` and the like."""
+
+
+@runtime_checkable
+class ShellKernelPort(KernelPort, Protocol):
+    """The live kernel with what only its shell knows."""
+
+    def callbacks(self) -> Iterable[object]:
+        """Return functions of the user's that may run in any cell, or between two, since the shell calls them."""
+
+    def providers(self) -> Iterable[Provider]:
+        """Return providers of process state that only the shell knows."""
 
 
 class StateUndo(Protocol):
