@@ -146,3 +146,15 @@ def test_cells_and_listings_make_no_points_by_themselves(kernel):
     kernel.run("%rewind status")
 
     assert kernel.value(f"[point.kind.value for point in {ROWS}.points()]") == ["attach", "turn"]
+
+
+def test_of_modules_only_a_persons_own_are_named_after_a_rewind(kernel):
+    kernel.run("x = 1")
+    kernel.run("!true\nimport colorsys, wave\nx = 2")
+    assert "loaded" not in kernel.run("%rewind to 1 --yes").text
+
+    kernel.run("open('mine.py', 'w').write('y = 1')")
+    kernel.run("import mine")
+    said = kernel.run("%rewind back 1 --yes").text
+
+    assert "imported modules: mine stays loaded; importlib.reload reads a changed file anew" in said

@@ -138,7 +138,7 @@ def make_settings(surroundings: Surroundings, *, workspace: str = "", store_dir:
     root = place(workspace, "workspace", surroundings.folder, surroundings) if workspace else ""
     root = root or choose_workspace(surroundings.folder, surroundings.home)
     # Not by pathlib, which raises for what is too long to be a path.
-    if not os.path.isdir(root):
+    if not os.path.isdir(root):  # noqa: PTH112  as said
         raise SettingError(f"NBRewind.workspace: {root} is not a folder.")
     if store_dir == "workspace":
         store = str(Path(root) / ".nbrewind")

@@ -100,7 +100,7 @@ class Planning(Idling):
         if why or not name:
             raise RewindRefused(
                 RefusalReason.OUTSIDE_WORKSPACE,
-                f"Not restored, nothing changed: {clipped(typed, 200)} is no place for a copy ({why or 'the workspace'}).",
+                f"Not restored, nothing changed: {clipped(typed)} is no place for a copy ({why or 'the workspace'}).",
                 hint="Name a place in the workspace.",
             )
         return name

@@ -51,9 +51,11 @@ class States:
 
 
 def _without_modules(notes: tuple[Note, ...]) -> tuple[Note, ...]:
-    """Say once that modules stay imported: with a library come dozens."""
+    """Say in one note which modules stay imported."""
     stay = [note.subject for note in notes if note.reason == _STAYS]
-    if len(stay) < 2:
+    if not stay:
         return notes
     said = ", ".join(stay[:_SHOWN]) + (f" and {len(stay) - _SHOWN} more" if len(stay) > _SHOWN else "")
-    return (*(note for note in notes if note.reason != _STAYS), Note("imported modules", f"{said} stay loaded"))
+    verb = "stays" if len(stay) == 1 else "stay"
+    others = (note for note in notes if note.reason != _STAYS)
+    return (*others, Note("imported modules", f"{said} {verb} loaded; importlib.reload reads a changed file anew"))

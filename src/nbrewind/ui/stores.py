@@ -68,7 +68,7 @@ def _with_own_store(
 
 def _has_store(settings: Settings) -> bool:
     # Not by pathlib, which raises for what is too long to be a path.
-    return os.path.isfile(f"{settings.store_dir}/format")
+    return os.path.isfile(f"{settings.store_dir}/format")  # noqa: PTH113  as said
 
 
 def _noted_workspace(settings: Settings) -> str:

@@ -148,14 +148,24 @@ def test_search_path_is_restored_in_place():
     assert _subjects(provider.describe(before, after)) == "sys.path: /somewhere: set"
 
 
-def test_modules_stay_loaded_and_are_named():
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("/data/project/made_up.py", "nbrewind_test_made_up: stays imported"),
+        ("/data/project/.venv/lib/python3.11/site-packages/made_up.py", ""),
+        (os.__file__, ""),
+        (None, ""),
+    ],
+)
+def test_modules_stay_loaded_and_only_a_persons_own_are_named(file, said):
     provider = LoadedModules()
     before = provider.capture()
-    sys.modules["nbrewind_test_made_up"] = type(sys)("nbrewind_test_made_up")
+    module = sys.modules["nbrewind_test_made_up"] = type(sys)("nbrewind_test_made_up")
+    module.__file__ = file
     try:
         undo = provider.restore(before)
         assert "nbrewind_test_made_up" in sys.modules
-        assert _subjects(undo.notes) == "nbrewind_test_made_up: stays imported"
+        assert _subjects(undo.notes) == said
         assert _subjects(provider.describe(before, provider.capture())) == "nbrewind_test_made_up: imported"
     finally:
         del sys.modules["nbrewind_test_made_up"]

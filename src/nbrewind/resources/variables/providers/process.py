@@ -6,6 +6,7 @@ import gc
 import locale
 import os
 import sys
+import sysconfig
 import time
 from typing import Any
 
@@ -124,6 +125,11 @@ def _text(entry: object) -> str:
     return entry if isinstance(entry, str) else os.fsdecode(entry) if isinstance(entry, bytes | os.PathLike) else ""
 
 
+_PYTHONS_OWN = tuple(
+    os.path.realpath(folder) + os.sep for folder in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+)
+
+
 class LoadedModules:
     """Packages loaded since nbrewind was. They are named only: taking a module out leaves half of it in others."""
 
@@ -148,9 +154,20 @@ class LoadedModules:
         return tuple(Note(name, "imported") for name in sorted(now - was))
 
     def restore(self, state: bytes) -> Undo:
-        """Change nothing; note what stays loaded."""
+        """Change nothing; note which of a person's own modules stay loaded: only their files may change under them."""
         stay = set(decode(self.capture()) or ()) - set(decode(state) or ())
-        return Undo(lambda: None, [Note(name, "stays imported") for name in sorted(stay)])
+        return Undo(lambda: None, [Note(name, "stays imported") for name in sorted(stay) if _is_own(name)])
+
+
+def _is_own(name: str) -> bool:
+    """Return whether the module *name* was loaded from a file that neither Python nor an installer put there."""
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
+    if not isinstance(file, str):
+        return False
+    path = os.path.realpath(file)
+    installed = {"site-packages", "dist-packages"} & set(path.split(os.sep))
+    return not installed and not path.startswith(_PYTHONS_OWN)
 
 
 class Interpreter:
