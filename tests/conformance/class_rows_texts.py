@@ -1,0 +1,207 @@
+"""Rows of the classes of the standard library for texts, documents and odds and ends."""
+
+from __future__ import annotations
+
+from tests.conformance.class_row import Row, named, reference, value
+
+__all__ = ["TEXTS"]
+
+_TEXTS = (
+    value("re.Pattern", "import re; x = re.compile('a(b+)', re.I)"),
+    reference(
+        "re.Match",
+        "import re; x = re.search('(?P<q>b+)', 'abbc', re.I)",
+        look="x.span()",
+        why="it cannot be made but by searching again",
+    ),
+    value("string.Template", "import string; x = string.Template('$a')", "x.template = '$b'", "x.template"),
+    value("string.Formatter", "import string; x = string.Formatter()", look="x.format('{}', 1)"),
+    value("textwrap.TextWrapper", "import textwrap; x = textwrap.TextWrapper(width=9)", "x.width = 5", "x.width"),
+    value(
+        "difflib.SequenceMatcher",
+        "import difflib; x = difflib.SequenceMatcher(None, 'ab', 'ac')",
+        "x.set_seq1('ac')",
+        "x.ratio()",
+    ),
+    value("pathlib.PosixPath", "import pathlib; x = pathlib.Path('/a/b.c')"),
+    value("pathlib.PureWindowsPath", "import pathlib; x = pathlib.PureWindowsPath('c:/a')"),
+    value("urllib.parse.ParseResult", "import urllib.parse; x = urllib.parse.urlparse('http://a/b?c=1')"),
+    value(
+        "urllib.request.Request",
+        "import urllib.request; x = urllib.request.Request('http://a/')",
+        "x.add_header('a', 'b')",
+        "(x.full_url, x.headers)",
+    ),
+    value(
+        "http.cookies.SimpleCookie",
+        "import http.cookies; x = http.cookies.SimpleCookie('a=1')",
+        "x['b'] = '2'",
+        "x.output()",
+    ),
+    named(
+        "http.cookiejar.CookieJar",
+        "import http.cookiejar; x = http.cookiejar.CookieJar()",
+        "x._cookies['a'] = {}",
+        "x._cookies",
+        why="its lock is the same while it lives",
+        says="ock",
+    ),
+    value(
+        "email.message.EmailMessage",
+        "import email.message; x = email.message.EmailMessage(); x['To'] = 'a@b.c'",
+        "x.set_content('t')",
+        "x.as_string()",
+    ),
+    value(
+        "xml.etree.ElementTree.Element",
+        "import xml.etree.ElementTree as E; x = E.fromstring('<a><b/></a>')",
+        "x[0].set('k', 'v')",
+        "E.tostring(x)",
+    ),
+    value(
+        "xml.etree.ElementTree.ElementTree",
+        "import xml.etree.ElementTree as E; x = E.ElementTree(E.fromstring('<a/>'))",
+        "x.getroot().text = 't'",
+        "E.tostring(x.getroot())",
+    ),
+    value(
+        "xml.dom.minidom.Document",
+        "import xml.dom.minidom; x = xml.dom.minidom.parseString('<a/>')",
+        "x.documentElement.setAttribute('k', 'v')",
+        "x.toxml()",
+    ),
+    value(
+        "html.parser.HTMLParser",
+        "import html.parser; x = html.parser.HTMLParser(); x.feed('<a')",
+        "x.feed('>b')",
+        "x.rawdata",
+    ),
+    value("ast.Module", "import ast; x = ast.parse('a = 1')", "x.body.clear()", "ast.dump(x)"),
+    value("json.JSONEncoder", "import json; x = json.JSONEncoder(indent=2)", "x.indent = 1", "x.encode([1])"),
+    reference(
+        "json.JSONDecoder",
+        "import json; x = json.JSONDecoder()",
+        look="x.decode('[1]')",
+        why="its scanner is written in C, and cannot be written down",
+    ),
+    value(
+        "configparser.ConfigParser",
+        "import configparser; x = configparser.ConfigParser(); x.read_string('[a]\\nb=1')",
+        "x['a']['b'] = '2'",
+        "{k: dict(v) for k, v in x.items()}",
+    ),
+    value(
+        "argparse.ArgumentParser",
+        "import argparse; x = argparse.ArgumentParser('p'); x.add_argument('--a', type=int)",
+        "x.add_argument('--b')",
+        "vars(x.parse_args([]))",
+    ),
+    value("argparse.Namespace", "import argparse; x = argparse.Namespace(a=[1])", "x.a.append(2)", "vars(x)"),
+    value(
+        "logging.Logger",
+        "import logging; x = logging.getLogger('rows.a')",
+        look="(x.name, x is logging.getLogger('rows.a'))",
+    ),
+    value(
+        "logging.LogRecord",
+        "import logging; x = logging.LogRecord('n', 10, 'p', 1, 'm', (), None)",
+        "x.msg = 'q'",
+        "x.getMessage()",
+    ),
+    value(
+        "logging.Formatter",
+        "import logging; x = logging.Formatter('%(message)s')",
+        "x.datefmt = 'q'",
+        "(x._fmt, x.datefmt)",
+    ),
+    reference(
+        "logging.StreamHandler",
+        "import logging; x = logging.StreamHandler()",
+        "x.setLevel(10)",
+        "x.level",
+        why="loggers hold it, and it holds a stream and a lock",
+    ),
+    value("csv.Dialect", "import csv\nclass D(csv.excel): delimiter = ';'\nx = D", "D.delimiter = ','", "x.delimiter"),
+    value(
+        "graphlib.TopologicalSorter",
+        "import graphlib; x = graphlib.TopologicalSorter({'a': ['b']})",
+        "x.add('c', 'a')",
+        "sorted(x._node2info)",
+    ),
+    value(
+        "unittest.mock.Mock",
+        "import unittest.mock; x = unittest.mock.Mock(return_value=[1])",
+        "x(5)",
+        "(x.call_count, x.return_value)",
+    ),
+    value(
+        "contextlib.ExitStack",
+        "import contextlib; l = []; x = contextlib.ExitStack()",
+        "x.callback(l.append, 1)",
+        "len(x._exit_callbacks)",
+    ),
+    value("contextlib.suppress", "import contextlib; x = contextlib.suppress(OSError)", look="x._exceptions"),
+    value("os.stat_result", "import os; x = os.stat('.')", look="x.st_ino"),
+    value("os.environ copy", "import os; x = dict(os.environ)", "x['A'] = 'b'"),
+    value(
+        "subprocess.CompletedProcess",
+        "import subprocess; x = subprocess.CompletedProcess(['a'], 0, b'o')",
+        "x.returncode = 1",
+        "x.returncode",
+    ),
+    named(
+        "ctypes array",
+        "import ctypes; x = (ctypes.c_int * 3)(1, 2, 3)",
+        "x[0] = 9",
+        "list(x)",
+        why="its class belongs to the library, and is the same while it lives",
+        says="Type",
+        revives=False,
+    ),
+    named(
+        "ctypes.Structure",
+        "import ctypes\nclass S(ctypes.Structure): _fields_ = [('a', ctypes.c_int)]\nx = S(5)",
+        "x.a = 6",
+        "x.a",
+        why="its class belongs to the library, and is the same while it lives",
+        says="Type",
+        revives=False,
+    ),
+    reference(
+        "ctypes pointer",
+        "import ctypes; n = ctypes.c_int(5); x = ctypes.pointer(n)",
+        "n.value = 6",
+        "x[0]",
+        why="it is an address",
+    ),
+    reference(
+        "contextvars.ContextVar",
+        "import contextvars; x = contextvars.ContextVar('v', default=1)",
+        look="x.name",
+        why="it is known by being this very object, and cannot be read as a whole",
+    ),
+    reference("contextvars.Context", "import contextvars; x = contextvars.copy_context()", why="it cannot be written"),
+    value(
+        "codecs.IncrementalDecoder",
+        "import codecs; x = codecs.getincrementaldecoder('utf-8')(); x.decode(b'\\xc3')",
+        "x.decode(b'\\xa9')",
+        "x.getstate()",
+    ),
+    named(
+        "sched.scheduler",
+        "import sched; x = sched.scheduler()",
+        "x.enter(5, 1, print)",
+        "len(x.queue)",
+        why="its lock is the same while it lives",
+        says="ock",
+    ),
+    value("shlex.shlex", "import shlex; x = shlex.shlex('a b c'); x.get_token()", "x.get_token()", "x.instream.tell()"),
+    value(
+        "types.MethodType over a partial",
+        "import types, functools; l = [1]; x = types.MethodType(functools.partial(lambda a, b: b, 1), l)",
+        "l.append(2)",
+        "x()",
+    ),
+)
+
+TEXTS: tuple[Row, ...] = _TEXTS
