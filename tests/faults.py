@@ -37,6 +37,7 @@ __all__ = [
     "installed",
     "open_descriptors",
     "run_forked",
+    "run_in_child",
     "sweep_points",
     "write_points",
 ]
@@ -179,6 +180,33 @@ def run_forked(function: Callable[[], object], probe: fs.Probe | None = None) ->
     if not pid:
         _child(function, probe)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def run_in_child(function: Callable[[], object]) -> str:
+    """Run *function* in a forked child without any fault, and return what it returns, as text.
+
+    Raises:
+        AssertionError: it raised; the message is its traceback.
+    """
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(reader)
+        answer, status = "", 0
+        try:
+            answer = str(function())
+        except BaseException:
+            answer, status = traceback.format_exc(), RAISED
+        finally:
+            with os.fdopen(writer, "wb") as pipe:
+                pipe.write(answer.encode("utf-8", "backslashreplace"))
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read().decode()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status == 0, answer or f"exit status {status}"
+    return answer
 
 
 def counted(function: Callable[[], object]) -> Counter:

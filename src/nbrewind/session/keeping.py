@@ -41,6 +41,8 @@ from nbrewind.store.codec import to_json
 __all__ = ["Captured", "Keeping"]
 
 _INLINE_CHANGES = 64
+# That of a turn which was interrupted goes without saying.
+_DIED_FIRST = Kept(notes=(Note("variables", "they were not kept: the kernel ended before the turn was saved"),))
 
 
 class Captured(Enum):
@@ -121,7 +123,7 @@ class Keeping(Upkeep):
                     for name, found in (("turn", rows), ("later", later))
                     if len(found) > _INLINE_CHANGES
                 }
-                kept = variables.store(writer, of_turn=is_turn) if variables is not None else Kept()
+                kept = variables.store(writer, of_turn=is_turn) if variables is not None else self._lost(span, started)
                 if not is_turn and self._open is not None:
                     # A cell began before this was done: what it changes must not be taken for somebody else's.
                     return Captured.NOTHING
@@ -239,6 +241,11 @@ class Keeping(Upkeep):
         """Return what keeps the variables of *span*; None for one of a dead kernel, and before the attach is logged."""
         is_turn = span.header.kind is SpanKind.TURN
         return self._parts.variables if (started is not None if is_turn else self._begun) else None
+
+    def _lost(self, span: SpanRecord, started: TurnStart | None) -> Kept:
+        """Return what there is of variables without a kernel that has them."""
+        ended = span.header.kind is SpanKind.TURN and started is None and span.outcome is not None
+        return _DIED_FIRST if ended and self._parts.variables is not None else NOT_KEPT
 
     # -- parts ----------------------------------------------------------------------------------------------------
 

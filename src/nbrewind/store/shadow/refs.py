@@ -75,9 +75,13 @@ class References:
         for name in loose:
             with contextlib.suppress(FileNotFoundError):
                 fs.unlink(self._path(name))
-        # A writer that is in the middle of one does it again.
-        for directory, _, _ in os.walk(f"{self._root}/{prefix}"):
-            fs.sweep_temporaries(directory)
+        self.sweep(prefix)
+
+    def sweep(self, prefix: str = "refs/") -> None:
+        """Remove what dead writers left below *prefix*. A writer that is in the middle of one does it again."""
+        for directory, _, names in os.walk(f"{self._root}/{prefix}"):
+            if any(name.startswith(".") for name in names):
+                fs.sweep_temporaries(directory)
 
     def _path(self, name: str) -> str:
         if not _NAME.fullmatch(name) or name.endswith(".lock"):

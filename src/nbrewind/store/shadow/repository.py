@@ -26,7 +26,7 @@ class ShadowRepository:
     On disk: `HEAD`, `config` and `info/attributes` that leave git nothing to run, `objects/pack`, `refs/nbrewind/`
     (roots for git; the logs are the truth) and `incoming/` (packs in the making). A pack is renamed into
     `objects/pack` only when it and its index are durable, so a death at any moment leaves a valid repository and at
-    most files in `incoming`, which the next `open` removes. Reading is safe for several threads.
+    most files in `incoming` and below `refs`, which the next `open` removes. Reading is safe for several threads.
     """
 
     def __init__(self, path: str) -> None:
@@ -50,6 +50,7 @@ class ShadowRepository:
                 if not os.path.lexists(f"{path}/HEAD") or not os.path.isdir(f"{path}/incoming"):
                     layout.create(path)
                 incoming.sweep(f"{path}/incoming")
+                References(path).sweep()
             except OSError as problem:
                 raise _cannot_write(problem) from problem
         elif not os.path.lexists(f"{path}/HEAD"):
