@@ -33,7 +33,7 @@ class Beginning(Capturing):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._worker = Worker()
+        self._worker = Worker(self._stir)
         self._first_number = 1
         self._marks_attach = False
         self._found: tuple[Note, ...] = ()

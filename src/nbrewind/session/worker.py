@@ -12,13 +12,14 @@ __all__ = ["Worker"]
 
 
 class Worker:
-    """Runs one job at a time in a thread that lives only as long as there is one.
+    """Runs one job at a time in a thread that lives only as long as there is one, and calls *finished* after each.
 
     Invariant: at most one job waits or runs. `submit` without a running interpreter to start threads in returns False,
     and the caller does the work itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, finished: Callable[[], None] | None = None) -> None:
+        self._finished = finished
         self._idle = threading.Event()
         self._idle.set()
         self._pid = os.getpid()
@@ -41,6 +42,8 @@ class Worker:
                 job()
             finally:
                 self._idle.set()
+                if self._finished is not None:
+                    self._finished()
 
         try:
             # Not `Thread.start`: the capture watches that one for threads that a cell starts.
