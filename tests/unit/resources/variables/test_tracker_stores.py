@@ -48,6 +48,34 @@ def test_a_cell_that_changes_nothing_stores_nothing(ground: Path) -> None:
     assert book.points[-1] == book.points[-2]
 
 
+def test_rows_are_sorted_anew_when_they_become_many(ground: Path) -> None:
+    book = Notebook(ground)
+    book.run("for i in range(150): globals()[f'v{i}'] = [i]\ndel i")
+    few = dict(book.ns)
+    book.run("for i in range(150, 600): globals()[f'v{i}'] = [i]\nv3.append(3)\ndel i")
+    address = book.last.address
+    assert address is not None
+
+    stored = read_variables(book.repository, address)
+    book.back(1)
+
+    assert len(stored.shelves.parts) > 8 and stored.rows.keys() == {f"v{i}" for i in range(600)}
+    assert book.ns == {**few, "v3": [3]}
+    book.back(2)
+    assert book.ns["v3"] == [3, 3] and book.ns["v599"] == [599]
+
+
+def test_what_is_as_it_was_keeps_its_row(ground: Path) -> None:
+    book = Notebook(ground)
+    book.run("xs = [[1]]; ys = {1: 2}")
+    before = dict(book.tracker.known.rows)
+
+    book.run("xs[0].append(2)")
+
+    after = book.tracker.known.rows
+    assert after["ys"] is before["ys"] and after["xs"] is not before["xs"]
+
+
 def test_one_row_of_an_array_stores_one_chunk(ground: Path) -> None:
     book = Notebook(ground)
     book.run("import numpy as np\na = np.random.default_rng(0).standard_normal((4000, 1000))")
