@@ -49,7 +49,8 @@ export function Head(props: {
         <input
           className="jp-nbrewind-input jp-nbrewind-filter"
           type="search"
-          placeholder={trans.__('filter: file, variable…')}
+          placeholder={trans.__('Filter')}
+          title={trans.__('Filter by code, file, variable or name')}
           aria-label={trans.__('Show only points with this code, file, variable or name')}
           value={filter}
           onChange={event => setFilter(event.target.value)}

@@ -91,6 +91,14 @@ export function PointList(props: { model: RewindModel; filter: string }): React.
     event.preventDefault();
     event.stopPropagation();
   };
+  const selected = lines.find(line => line.row.id === model.selected)?.key;
+  const isPreviewed = model.preview !== null;
+  React.useEffect(() => {
+    // The preview takes room from the list: what was chosen stays in view.
+    if (isPreviewed && selected !== undefined) {
+      document.getElementById(elementId(selected))?.scrollIntoView({ block: 'nearest' });
+    }
+  }, [isPreviewed, selected]);
   const isNow = model.selected === null && model.preview === null;
 
   return (
@@ -212,17 +220,17 @@ function PlainRow(props: RowProps): React.ReactElement {
           {line.open === null ? (row.number === null ? symbol(row) : `[${row.number}]`) : line.open ? '▾' : '▸'}
         </span>
         <span className="jp-nbrewind-code">{row.code}</span>
-        {row.names.map(name => (
-          <span key={name} className="jp-nbrewind-name">
-            ★ {name}
-          </span>
-        ))}
-        {row.mark !== null && <span className={`jp-nbrewind-mark jp-mod-${row.mark.tone}`}>{row.mark.text}</span>}
         <span className="jp-nbrewind-time">{clock(row.at)}</span>
       </div>
-      {(row.what !== '' || isBack) && (
+      {(row.what !== '' || isBack || row.mark !== null || row.names.length > 0) && (
         <div className="jp-nbrewind-second">
-          {row.what}
+          {row.mark !== null && <span className={`jp-nbrewind-mark jp-mod-${row.mark.tone}`}>{row.mark.text}</span>}
+          {row.what !== '' && <span>{row.what}</span>}
+          {row.names.map(name => (
+            <span key={name} className="jp-nbrewind-name">
+              ★ {name}
+            </span>
+          ))}
           {isBack && <span className="jp-nbrewind-action">{trans.__('Bring back')}</span>}
         </div>
       )}
@@ -253,7 +261,8 @@ function symbol(row: Row): string {
     damaged: '✕',
     left: '↶'
   };
-  return symbols[row.kind] ?? '·';
+  // Some texts begin with their symbol.
+  return /^[\p{L}\p{N}]/u.test(row.code) ? (symbols[row.kind] ?? '·') : '';
 }
 
 function spoken(row: Row, cell: string): string {

@@ -42,7 +42,7 @@ export function Messages(props: { model: RewindModel }): React.ReactElement {
         </Line>
       )}
       {success !== null && (
-        <Line tone="success" text={success.sentence} hint={success.notes.join(' ')} close={() => model.dismiss()}>
+        <Line tone="success" text={success.sentence} notes={success.notes} close={() => model.dismiss()}>
           {success.operation !== '' && board?.undo != null && (
             <button className="jp-nbrewind-link" onClick={() => void model.undo()}>
               {trans.__('Undo')}
@@ -98,10 +98,11 @@ function Line(props: {
   tone: 'plain' | 'success' | 'problem' | 'warning' | 'offer';
   text: string;
   hint?: string;
+  notes?: string[];
   close?: () => void;
   children?: React.ReactNode;
 }): React.ReactElement {
-  const { tone, text, hint, close, children } = props;
+  const { tone, text, hint, notes, close, children } = props;
   const { trans } = useShell();
   const signs = { plain: '', success: '✓', problem: '!', warning: '!', offer: '⟲' };
   return (
@@ -114,7 +115,17 @@ function Line(props: {
       <div className="jp-nbrewind-text">
         {text}
         {hint !== undefined && hint !== '' && <div className="jp-nbrewind-muted">{hint}</div>}
-        <div className="jp-nbrewind-links">{children}</div>
+        {notes !== undefined && notes.length > 0 && (
+          <details className="jp-nbrewind-kept">
+            <summary>{trans._n('%1 note', '%1 notes', notes.length)}</summary>
+            {notes.map(note => (
+              <div key={note} className="jp-nbrewind-muted">
+                {note}
+              </div>
+            ))}
+          </details>
+        )}
+        {React.Children.toArray(children).length > 0 && <div className="jp-nbrewind-links">{children}</div>}
       </div>
       {close !== undefined && (
         <button className="jp-nbrewind-close" aria-label={trans.__('Dismiss')} title={trans.__('Dismiss')} onClick={close}>

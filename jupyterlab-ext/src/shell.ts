@@ -45,7 +45,7 @@ export function useModel(model: RewindModel): void {
 
 /** Return the time of day of *at*, in seconds since the epoch, as people here write it. */
 export function clock(at: number): string {
-  return new Date(at * 1000).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+  return new Date(at * 1000).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 }
 
 /** Return how long *seconds* are, for people. */

@@ -95,7 +95,7 @@ export class Watch implements LinkListener {
     }
     const loaded = await loadInto(link.kernel);
     this.said = loaded.text;
-    if (loaded.found && link.state !== 'on') {
+    if (loaded.found && link.state === 'unknown') {
       await link.open();
     }
     return loaded;
