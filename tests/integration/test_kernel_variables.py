@@ -158,3 +158,27 @@ def test_of_modules_only_a_persons_own_are_named_after_a_rewind(kernel):
     said = kernel.run("%rewind back 1 --yes").text
 
     assert "imported modules: mine stays loaded; importlib.reload reads a changed file anew" in said
+
+
+def test_status_and_list_say_what_became_of_variables(kernel):
+    kernel.run("x = 1")
+    kernel.run("x = 2")
+    kernel.run("%rewind restore x --from 1")
+
+    assert "Covered: 0 files, 0 B, variables, outputs and the session log." in kernel.run("%rewind status").text
+    rows = kernel.run("%rewind").text.splitlines()
+    assert any(row.split()[:4] == ["⟲", "restored", "variables", "x"] for row in rows), rows
+    assert "⟲ restored variables  x  2 → 1" in kernel.run("%rewind history x").text
+
+
+def test_what_cannot_come_back_stands_under_a_head_of_its_own(kernel):
+    kernel.run("x = 1")
+    kernel.run("!true\ng = (i for i in range(3))")
+    kernel.run("y = 2")
+
+    lines = [line.strip() for line in kernel.run("%rewind to 1").text.split("<div")[0].splitlines()]
+    head = lines.index("Not all of it can come back:")
+    assert lines[head + 1] == '[2] ran "true": what it did outside the workspace cannot come back.'
+    lines = [line.strip() for line in kernel.run("%rewind to 2").text.split("<div")[0].splitlines()]
+    head = lines.index("Keep their present state:")
+    assert lines[head + 1] == "g: the same object, not a copy of then (generator)"

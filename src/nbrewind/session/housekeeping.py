@@ -71,6 +71,7 @@ class Housekeeping(Retracting):
             points=len(self.operations),
             files=files,
             bytes=sum(listing.size for listing in scan.folders.values()) if scan is not None else 0,
+            variables=parts.variables is not None or self._keeps_variables(),
             first_copy=1.0 if not self._copying or not files else max(0.0, 1 - waiting / files),
             focus=parts.coverage.focus_reason,
             read_only=self.readonly,
@@ -86,6 +87,10 @@ class Housekeeping(Retracting):
             disk=tuple(self._disk_use()),
             free_disk=self._free_disk(),
         )
+
+    def _keeps_variables(self) -> bool:
+        operations = self.operations
+        return bool(operations) and operations[-1].checkpoint.variables is not None
 
     def _state(self) -> str:
         health = self._health

@@ -94,7 +94,7 @@ class Recalling(Planning):
             if change.after is None or change.before is None or change.before.digest != change.after.digest
         )
         references = tuple(
-            Note(name, f"the same object as now, not a copy of then ({row.states[name].type})")
+            Note(name, f"the same object, not a copy of then ({row.states[name].type})")
             for name, row in sorted(stored.rows.items())
             if not is_class(name) and (not names or name in names) and _is_reference(row.states[name], row.tokens)
         )

@@ -16,7 +16,7 @@ class Status:
     *state* is one of `saved`, `saving`, `partly saved`, `first copy`, `paused`, `off`, `not protected`, `frozen`.
     *not_protected* names since when and why ("[12]", "disk full"); None while all is well. *not_covered* are paths of
     the workspace that no rewind brings back, *missing* the optional parts that are not installed, with what is lost.
-    *disk* counts bytes in the store by kind.
+    *variables*: they are kept here. *disk* counts bytes in the store by kind.
     """
 
     workspace: str
@@ -30,6 +30,7 @@ class Status:
     points: int = 0
     files: int = 0
     bytes: int = 0
+    variables: bool = False
     first_copy: float = 1.0
     focus: str = ""
     read_only: bool = False

@@ -47,8 +47,10 @@ def status_page(status: Status, *, all_rows: bool = False) -> Page:
         page.say(f"First copy {status.first_copy:.0%}")
     if status.focus:
         page.say(f"Covered in part: {printable(status.focus)}", Tone.WARNING)
-    page.say(f"Covered: {count(status.files, 'file')}, {size(status.bytes)}, outputs and the session log.")
-    page.say("Variables are not taken back yet.", Tone.MUTED)
+    also = "variables, outputs and the session log" if status.variables else "outputs and the session log"
+    page.say(f"Covered: {count(status.files, 'file')}, {size(status.bytes)}, {also}.")
+    if not status.variables:
+        page.say("Variables are not taken back in this session.", Tone.MUTED)
     page.say(f"Points: {status.points:,}, of {count(status.turns, 'cell')}.")
     for token in status.parked:
         page.say(f"Waiting for %rewind confirm {token} (or cancel).")

@@ -128,7 +128,8 @@ def _changes_text(session: Session, operation: Operation) -> str:
     if operation.kind is OperationKind.TURN:
         changes = tuple(change for change in changes if change.claim is Claim.OURS)
     files = changed_text(changes, session.workspace)
-    names = [change.name for change in operation.variables if operation.kind is OperationKind.TURN]
+    named = operation.kind in (OperationKind.TURN, OperationKind.RESTORE)
+    names = [change.name for change in operation.variables if named]
     shown = ", ".join(map(printable, names)) if len(names) <= _MOST_NAMES else count(len(names), "variable")
     return ", ".join(filter(None, (files, shown)))
 

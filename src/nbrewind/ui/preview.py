@@ -193,7 +193,7 @@ def _say_beyond(page: Page, plan: RewindPlan, timeline: Timeline, *, outputs_sta
     """Say what the cells taken back did beyond what can be seen."""
     lines = beyond_lines(plan, timeline)
     if lines:
-        page.list(lines, Tone.WARNING, most=5)
+        page.say("Not all of it can come back:", Tone.WARNING).list(lines, Tone.WARNING, most=5)
     if outputs_stay and (said := _outputs_stay(plan, timeline)):
         page.say(said, Tone.MUTED)
 

@@ -84,7 +84,7 @@ def operation_text(operation: Operation, timeline: Timeline) -> str:
         case OperationKind.REDO:
             return "⟳ went forward again"
         case OperationKind.RESTORE:
-            return "⟲ restored files"
+            return "⟲ restored variables" if operation.variables else "⟲ restored files"
         case OperationKind.ATTACH:
             return "kernel started"
         case OperationKind.NAME:

@@ -73,7 +73,7 @@ def say_variables(page: Page, changes: Sequence[VariableChange], most: int, *, d
 def say_references(page: Page, notes: Sequence[Note], most: int) -> None:
     """Say which variables cannot be copied, so that a move keeps the object as it is now."""
     if notes:
-        page.say("Not copies, so as they are now:", Tone.WARNING)
+        page.say("Keep their present state:", Tone.WARNING)
         page.list([f"{printable(note.subject)}: {printable(note.reason)}" for note in notes], Tone.WARNING, most=most)
 
 
@@ -107,8 +107,8 @@ def variable_history(page: Page, rows: Sequence[VariableRow], name: str) -> Page
 
 _MOVED = {
     OperationKind.EXTERNAL: "between cells",
-    OperationKind.REWIND: "a rewind",
-    OperationKind.UNDO: "an undo",
-    OperationKind.REDO: "a redo",
-    OperationKind.RESTORE: "a restore",
+    OperationKind.REWIND: "⟲ went back",
+    OperationKind.UNDO: "⟲ undid the rewind",
+    OperationKind.REDO: "⟳ went forward again",
+    OperationKind.RESTORE: "⟲ restored variables",
 }
