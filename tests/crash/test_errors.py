@@ -19,7 +19,7 @@ from tests.faults import ALLOCATING, ErrorAt, counted, installed, open_descripto
 DONE, REFUSED, ROLLED_BACK, INCONSISTENT, LEAKED, NOT_HIT = 0, 3, 4, 5, 9, 10
 _STATUS = {RewindRefused: REFUSED, RewindRolledBack: ROLLED_BACK, InconsistentState: INCONSISTENT}
 
-_NEEDING_ROOM = ALLOCATING - {"fsync", "fdatasync"}
+NEEDING_ROOM = ALLOCATING - {"fsync", "fdatasync"}
 
 
 def outcome(stage: Stage, probe: ErrorAt) -> Callable[[], None]:
@@ -99,7 +99,7 @@ def test_one_error_anywhere_changes_nothing_or_only_delays_cleaning_up(ground: P
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "in place"])
 def test_disk_that_stays_full_is_refused_or_put_back(ground: Path, name: str) -> None:
-    outcomes = failed_everywhere(Stage(ground, CASES[name]), errno.ENOSPC, forever=True, calls=_NEEDING_ROOM)
+    outcomes = failed_everywhere(Stage(ground, CASES[name]), errno.ENOSPC, forever=True, calls=NEEDING_ROOM)
 
     # Putting back is made of renames and removals, which need no room.
     assert outcomes[INCONSISTENT] == 0

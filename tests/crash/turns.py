@@ -21,14 +21,13 @@ from tests.faults import run_in_child
 from tests.sessions import settings_for
 from tests.stores import fsck, stores_below
 
-__all__ = ["BEGINS", "NOTHING", "OVER", "TurnStage"]
+__all__ = ["BEGINS", "NOTHING", "NUMBER", "OVER", "TurnStage", "change_variables", "variables_before"]
 
 BEGINS, OVER = "the turn begins", "the turn is over"
 NOTHING = "nothing"
 """The outcome where the turn is not in the log; the others are what `TurnStatus` has."""
 
-_NUMBER = 2
-_BEFORE = {"x": [1, 2], "name": "before"}
+NUMBER = 2
 _CODE = "x.append(3); del name; y = {'rows': x}; change_files()"
 Look = dict[str, tuple[Any, ...]]
 
@@ -50,6 +49,11 @@ class Namespace:
 
     def providers(self) -> tuple[Provider, ...]:
         return ()
+
+
+def variables_before() -> dict[str, Any]:
+    """Return what the kernel holds before the turn."""
+    return {"x": [1, 2], "name": "before"}
 
 
 def change_variables(names: dict[str, Any]) -> None:
@@ -123,10 +127,10 @@ class TurnStage:
 
     def play(self) -> None:
         """Attach, run the cell and save it; for a forked child. The effects of the cell are points of the sweep too."""
-        names: dict[str, object] = {"x": [1, 2], "name": "before"}
+        names = variables_before()
         session = self.attach(names)
         mutate("user", BEGINS, lambda: None)
-        session.begin_turn(TurnStart(code=_CODE, transformed=_CODE, number=_NUMBER))
+        session.begin_turn(TurnStart(code=_CODE, transformed=_CODE, number=NUMBER))
         change_variables(names)
         for at, effect in enumerate(effects(self.work, self.outside)):
             mutate("user", f"effect {at}", effect)
@@ -177,18 +181,18 @@ class TurnStage:
         names: dict[str, object] = {}
         session = self.attach(names)
         assert self.look() == standing, "attaching changed files"
-        assert self._litter() == [], self._litter()
-        turn = next((one for one in session.operations if one.turn is not None and one.turn.number == _NUMBER), None)
+        assert self.litter() == [], self.litter()
+        turn = next((one for one in session.operations if one.turn is not None and one.turn.number == NUMBER), None)
         assert [one for one in session.operations if one.turn is not None and one.turn.number == 1]
         if turn is None:
-            assert standing == self.before, _difference(standing, self.before)
+            assert standing == self.before, self.difference(self.before)
             assert session.status().recovered == ()
             outcome = NOTHING
         else:
             outcome = self._taken_back(session, turn, names, standing)
         assert session.verify() == ()
         session.close()
-        assert self._litter() == [], self._litter()
+        assert self.litter() == [], self.litter()
         (store,) = stores_below(self.home)
         assert fsck(store) == ""
         return outcome
@@ -197,15 +201,15 @@ class TurnStage:
         assert turn.turn is not None
         assert session.status().not_protected is None
         assert turn.turn.code == _CODE or turn.turn.code_at
-        self._move(session, f"before {_NUMBER}")
-        assert self.look() == self.before, _difference(self.look(), self.before)
-        assert not self._variables or names == _BEFORE, names
+        self._move(session, f"before {NUMBER}")
+        assert self.look() == self.before, self.difference(self.before)
+        assert not self._variables or names == variables_before(), names
         session.undo()
-        assert self.look() == standing, _difference(self.look(), standing)
+        assert self.look() == standing, self.difference(standing)
         kept = turn.checkpoint.variables is not None
         if self._variables and kept:
-            self._move(session, str(_NUMBER))
-            after = dict(_BEFORE, x=[1, 2])
+            self._move(session, str(NUMBER))
+            after = variables_before()
             change_variables(after)
             assert names == after, names
         assert not (self._variables and turn.turn.status.value == "ok") or kept or turn.turn.reasons
@@ -214,7 +218,7 @@ class TurnStage:
     def _move(self, session: Session, target: str) -> OperationId:
         return session.rewind(session.plan(target, PlanOptions(force=True))).operation.id
 
-    def _litter(self) -> list[str]:
+    def litter(self) -> list[str]:
         """Return everything of ours that should not be there between two turns."""
         found = [str(path) for folder in (self.work, self.outside) for path in folder.rglob(".nbrewind-*")]
         (store,) = stores_below(self.home)
@@ -224,6 +228,15 @@ class TurnStage:
             found += map(str, (*session.glob("turn*"), *session.glob("images/*"), *session.glob("intents/*")))
         return found
 
+    def difference(self, expected: Look) -> list[tuple[str, str, str]]:
+        """Return where what stands now is not *expected*."""
+        found = self.look()
+        return [
+            (path, str(found.get(path))[:90], str(expected.get(path))[:90])
+            for path in sorted({*found, *expected})
+            if found.get(path) != expected.get(path)
+        ]
+
     @contextmanager
     def explained(self, *probes: object) -> Iterator[None]:
         """Add to a failure inside the block what the faults were."""
@@ -232,14 +245,6 @@ class TurnStage:
         except BaseException as error:
             error.add_note(repr(probes))
             raise
-
-
-def _difference(found: Look, expected: Look) -> list[tuple[str, str, str]]:
-    return [
-        (path, str(found.get(path))[:90], str(expected.get(path))[:90])
-        for path in sorted({*found, *expected})
-        if found.get(path) != expected.get(path)
-    ]
 
 
 def _copied(source: Path, target: Path) -> Path:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from nbrewind import fs
+from nbrewind.errors import StoreError
 from nbrewind.model import FileState, Operation, RewindPlan
+from nbrewind.rewind.intent import pending_intents
 from nbrewind.rewind.timeline import Timeline
 from nbrewind.store.layout import SessionPaths
+from nbrewind.store.oplog import OperationLog
 
-__all__ = ["list_lines", "write_list"]
+__all__ = ["list_lines", "sweep_lists", "write_list"]
+
+_SUFFIX = ".jsonl"
 
 
 def write_list(
@@ -32,7 +39,22 @@ def write_list(
     lines = "".join(
         json.dumps(line, ensure_ascii=True) + "\n" for line in list_lines(plan, operation, timeline, code_of)
     )
-    fs.replace(f"{paths.archive}/{stamp}-{operation.id}.jsonl", lines.encode("ascii"))
+    fs.replace(f"{paths.archive}/{stamp}-{operation.id}{_SUFFIX}", lines.encode("ascii"))
+
+
+def sweep_lists(paths: SessionPaths, log: OperationLog) -> None:
+    """Remove what is left of moves that did not come about: they were refused, put back, or died too early.
+
+    The caller holds the session's lock, and no move is in flight. Where the log is damaged, nobody knows, and all stay.
+    """
+    if log.damaged:
+        return
+    with suppress(OSError, StoreError):
+        fs.sweep_temporaries(paths.archive)
+        known = {operation.id for operation in log.operations} | {*pending_intents(paths)}
+        for path in Path(paths.archive).glob(f"*{_SUFFIX}"):
+            if path.stem.partition("-")[2] not in known:
+                fs.unlink(path)
 
 
 def list_lines(

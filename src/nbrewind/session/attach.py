@@ -16,6 +16,7 @@ from nbrewind.resources.files.processes import children, writable_files
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.resources.variables.ports import KernelPort
 from nbrewind.rewind.recovery import recover_session
+from nbrewind.session.archiving import sweep_lists
 from nbrewind.session.core import Parts
 from nbrewind.session.notebooks import became
 from nbrewind.session.recoverers import recoverers
@@ -124,6 +125,7 @@ def wire(
     """
     repository = ShadowRepository.open(settings.shadow_dir or store.shadow)
     recovered = recover_session(held.paths, held.log, repository, recoverers(settings.workspace))
+    sweep_lists(held.paths, held.log)
     coverage = Coverage(settings, notebook)
     tracker = FileTracker(settings.workspace, coverage, repository)
     notes = list(recovered)

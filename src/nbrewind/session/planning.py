@@ -5,21 +5,25 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from nbrewind.capture import hook
-from nbrewind.errors import InconsistentState, RefusalReason, RewindRefused, TargetError, clipped
+from nbrewind.errors import InconsistentState, RefusalReason, RewindError, RewindRefused, TargetError, clipped
 from nbrewind.model import FileState, Note, Operation, OperationId, PlanOptions, RewindPlan
 from nbrewind.resources.files.tree import diff
 from nbrewind.rewind.evidence import Difference, Evidence
+from nbrewind.rewind.intent import pending_intents
 from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
+from nbrewind.rewind.recovery import recover_session
 from nbrewind.rewind.targets import NOTHING_CHANGED
+from nbrewind.session.archiving import sweep_lists
 from nbrewind.session.core import Parked
 from nbrewind.session.idling import Idling
 from nbrewind.session.mainthread import is_main
 from nbrewind.session.outside import Keeper, observe
+from nbrewind.session.recoverers import recoverers
 
 __all__ = ["Planning"]
 
@@ -121,8 +125,18 @@ class Planning(Idling):
         self._require_quiet()
         with self._mutex, hook.suspended():
             if not self.readonly:
+                self._put_in_order()
                 self._settle_fully()
             yield
+
+    def _put_in_order(self) -> None:
+        """Finish an earlier move that the disk did not let end: what is planned must begin from what will stand."""
+        parts = self._parts
+        with suppress(RewindError):
+            # What still cannot be carried out keeps moves from running, and nobody from looking.
+            if pending_intents(parts.paths):
+                self._found += recover_session(parts.paths, self._log(), parts.repository, recoverers(self.workspace))
+            sweep_lists(parts.paths, self._log())
 
     def _settle_fully(self) -> None:
         """Settle, with a look at every file.
