@@ -60,7 +60,8 @@ class Moving(Recalling):
             operation, notes = self._carry_out(fresh)
             if "outputs" in fresh.options.only and operation.kind is not OperationKind.RESTORE:
                 self._move_shell(before, operation)
-            result = RewindResult(operation=operation, plan=fresh, notes=notes, variables=self._variables_left(fresh))
+            left = self._variables_left(fresh)
+            result = RewindResult(operation=operation, plan=_as_done(fresh, operation), notes=notes, variables=left)
         for callback in tuple(self._callbacks):
             try:
                 callback(result)
@@ -266,6 +267,14 @@ class Moving(Recalling):
                 self._callbacks.remove(callback)
 
         return end
+
+
+def _as_done(plan: RewindPlan, operation: Operation) -> RewindPlan:
+    """Return *plan* without the variables that could not be built; they are named among the notes."""
+    if plan.options.names:
+        return plan
+    done = {change.name for change in operation.variables}
+    return replace(plan, variables=tuple(change for change in plan.variables if change.name in done))
 
 
 def _wanted_variables(plan: RewindPlan) -> set[tuple[str, str]]:

@@ -19,6 +19,7 @@ from nbrewind.model import (
     VariableState,
 )
 from nbrewind.resources.variables.loading import Loader
+from nbrewind.resources.variables.providers.process import search_path
 from nbrewind.resources.variables.reading import StoredVariables, read_variables
 from nbrewind.resources.variables.restore import VariablesResource
 from nbrewind.resources.variables.rows import is_class
@@ -225,7 +226,8 @@ class Recalling(Planning):
         variables = self._parts.variables
         assert variables is not None
         tracker = variables.tracker
-        loader = Loader(self._parts.repository, stored.rows, tracker.memory, tracker.namespace)
+        search = search_path(stored.process)
+        loader = Loader(self._parts.repository, stored.rows, tracker.memory, tracker.namespace, search=search)
         loaded = loader.load([stored.rows[name]])
         if name not in loaded.values:
             why = loaded.failed.get(name, "it cannot be loaded")

@@ -21,6 +21,7 @@ from nbrewind.resources.variables.graph.references import Lost
 from nbrewind.resources.variables.graph.slices import joined
 from nbrewind.resources.variables.graph.tolerant import tolerant_load
 from nbrewind.resources.variables.memory import Memory
+from nbrewind.resources.variables.providers.process import searching
 from nbrewind.resources.variables.reading import buffer_pieces, chunk_bytes, stream_of
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
 from nbrewind.store.shadow.repository import ShadowRepository
@@ -48,7 +49,10 @@ class Loaded:
 
 
 class Loader:
-    """Builds components of one checkpoint. *held* are live objects by token (`References.hold`)."""
+    """Builds components of one checkpoint.
+
+    *held* are live objects by token (`References.hold`), *search* the folders where modules were found then.
+    """
 
     def __init__(
         self,
@@ -57,12 +61,14 @@ class Loader:
         memory: Memory,
         namespace: dict[str, object],
         held: Mapping[str, object] | None = None,
+        search: Iterable[str] = (),
     ) -> None:
         self._repository = repository
         self._rows = rows
         self._memory = memory
         self._namespace = namespace
         self._held = dict(held or {})
+        self._search = tuple(search)
         self._classes: dict[str, type] = {}
         self._revived: dict[str, object] = {}
         self._queue: list[Row] = []
@@ -85,7 +91,7 @@ class Loader:
         end = time.monotonic() + _LIMIT
         self._queue = list(rows)
         try:
-            with time_limit(lambda: time.monotonic() > end), rebuild.use(self):
+            with time_limit(lambda: time.monotonic() > end), rebuild.use(self), searching(self._search):
                 while self._queue:
                     self._build(self._queue.pop())
         except TimeUp:
@@ -113,6 +119,7 @@ class Loader:
             self.loaded.values[row.names[0]] = joined(row.sliced, parts)
             return
         stream = stream_of(self._repository, row)
+        reasons: list[str] = []
         try:
             value = self._unpickled(stream, self._outside(row))
         except (TimeUp, RewindError):
@@ -121,17 +128,16 @@ class Loader:
             if isinstance(error, KeyboardInterrupt):
                 raise
             value, reasons = tolerant_load(stream, seeds(self._namespace), self._outside(row))
-            for name in row.names:
-                self.loaded.notes += [Note(name, reason) for reason in reasons]
         values = value if len(row.names) > 1 else {row.names[0]: value}
         for name in row.names:
             if isinstance(values, Lost) or isinstance(values.get(name), Lost):
                 lost = values if isinstance(values, Lost) else values[name]
-                self.loaded.failed[name] = f"lost: {lost.kind}"
+                self.loaded.failed[name] = f"lost: {reasons[0] if reasons else lost.kind}"
             elif not is_class(name):
                 self.loaded.values[name] = values[name]
         for name in row.names:
             if name not in self.loaded.failed and not is_class(name):
+                self.loaded.notes += [Note(name, reason) for reason in reasons]
                 self.loaded.notes += [Note(name, f"lost: {kind}") for kind in dict.fromkeys(self._lost)]
                 self.loaded.notes += [Note(name, f"the same object, as it is now: {kind}") for kind in set(self._kept)]
                 self.loaded.notes += [Note(name, note) for note in row.notes]

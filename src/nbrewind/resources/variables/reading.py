@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbrewind.errors import DamagedObject, RefusalReason, RewindRefused
-from nbrewind.model import ObjectId
+from nbrewind.model import Note, ObjectId
 from nbrewind.resources.variables.graph.buffers import CHUNK
 from nbrewind.resources.variables.ports import Sealer
 from nbrewind.resources.variables.rows import Pieces, Row, row_from_text
-from nbrewind.resources.variables.storing import FORMAT, Shelf, Shelves, States
+from nbrewind.resources.variables.storing import FORMAT, Shelf, Shelves, States, library_versions
 from nbrewind.store.shadow import chunks as coding
 from nbrewind.store.shadow.repository import ShadowRepository
 
@@ -28,6 +29,16 @@ class StoredVariables:
     process: Mapping[str, bytes]
     python: str
     shelves: Shelves
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+    def other_versions(self) -> Iterator[Note]:
+        """Yield what stored them in another version than is here: what cannot be loaded may be due to that."""
+        here = ".".join(map(str, sys.version_info[:2]))
+        if self.python.rpartition(".")[0] != here:
+            yield Note("Python", f"they were stored by {self.python}, this is {here}; functions of cells need the same")
+        for name, now in library_versions(self.libraries).items():
+            if now != self.libraries[name]:
+                yield Note(name, f"they were stored with {self.libraries[name]}, here is {now}")
 
 
 def read_variables(repository: ShadowRepository, address: ObjectId, sealer: Sealer | None = None) -> StoredVariables:
@@ -59,6 +70,7 @@ def _read(repository: ShadowRepository, address: ObjectId, record: bytes) -> Sto
             raise DamagedObject(f"The variables of this checkpoint have the format {root['format']}, which is later.")
         shelves = {int(number, 16): (ObjectId(oid), digest) for number, (oid, digest) in root["shelves"].items()}
         python, fan = str(root["python"]), int(root["fan"])
+        libraries = {str(name): str(version) for name, version in root.get("libraries", {}).items()}
         index, digest = ObjectId(root["process"][0]), str(root["process"][1])
         listed = json.loads(_checked(repository.read_text(index), digest))
         process = {
@@ -88,6 +100,7 @@ def _read(repository: ShadowRepository, address: ObjectId, record: bytes) -> Sto
         {name: state for name, (state, _) in process.items()},
         python,
         Shelves(address, parts, texts, process, states, fan),
+        libraries,
     )
 
 

@@ -37,6 +37,7 @@ from nbrewind.resources.variables.inplace import Patch, patch_for
 from nbrewind.resources.variables.loading import Loaded, Loader
 from nbrewind.resources.variables.memory import Examined
 from nbrewind.resources.variables.patching import Steps
+from nbrewind.resources.variables.providers.process import search_path
 from nbrewind.resources.variables.reading import StoredVariables, read_variables
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
 from nbrewind.resources.variables.running import running
@@ -121,8 +122,11 @@ class VariablesResource:
             if patch is not None:
                 self._patches.append(patch)
                 wanted.difference_update(rows.pop(names).names)
-        loader = Loader(self._repository, stored.rows, self._tracker.memory, namespace, held)
+        search = search_path(stored.process)
+        loader = Loader(self._repository, stored.rows, self._tracker.memory, namespace, held, search)
         self._loaded = loader.load(rows.values())
+        # Only now: loading imports what was not there.
+        self._notes += stored.other_versions()
         built = self._loaded.values
         self._loaded.values = {self._rename.get(name, name): built[name] for name in wanted & built.keys()}
         if self._names is None:
@@ -135,7 +139,7 @@ class VariablesResource:
         self.variable_changes = tuple(
             change
             for change in changes_between(self._current, stored.rows)
-            if self._names is None or change.name in self._names
+            if (self._names is None or change.name in self._names) and change.name not in self._loaded.failed
         )
 
     def _patch(self, row: Row, examined: Examined) -> Patch | None:

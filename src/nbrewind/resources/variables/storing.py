@@ -15,10 +15,11 @@ from nbrewind.model import ObjectId
 from nbrewind.resources.variables.graph.buffers import Buffer
 from nbrewind.resources.variables.ports import Sealer
 from nbrewind.resources.variables.rows import BufferAt, Pieces, Row
+from nbrewind.store.shadow.chunks import squeezed
 from nbrewind.store.shadow.objects import DIRECTORY_MODE, TreeEntry
 from nbrewind.store.shadow.writer import PackWriter
 
-__all__ = ["Fresh", "Shelf", "Shelves", "store_rows"]
+__all__ = ["LIBRARIES", "Fresh", "Shelf", "Shelves", "library_versions", "store_rows"]
 
 zstandard: ModuleType | None
 try:
@@ -27,6 +28,8 @@ except ImportError:
     zstandard = None
 
 FORMAT = 1
+LIBRARIES = ("numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "torch", "xarray", "matplotlib", "networkx")
+"""Libraries whose objects another version of them may not load."""
 _FILE = 0o100644
 _FAN = 64
 _INLINE = 2048
@@ -236,6 +239,7 @@ class _Storing:
         record = {
             "format": FORMAT,
             "python": ".".join(map(str, sys.version_info[:3])),
+            "libraries": library_versions(LIBRARIES),
             "fan": fan,
             "shelves": {f"{number:02x}": [part.rows, part.digest] for number, part in sorted(parts.items())},
             "process": [states.index, states.digest],
@@ -253,16 +257,25 @@ class _Storing:
         return self._writer.tree(entries)
 
 
+def library_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those libraries *names* that are loaded."""
+    found = {}
+    for name in names:
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if isinstance(version, str):
+            found[name] = version
+    return found
+
+
 def _encoded(data: bytes) -> bytes:
     """Return a chunk's blob: a tag (0 raw, 1 zstd) and the data; what a sample shows to be noise is not squeezed."""
     if zstandard is None:
         return b"\0" + data
-    squeeze = zstandard.ZstdCompressor(level=1, write_checksum=False).compress
     if len(data) > 4 * _SAMPLE:
         middle = len(data) // 2
-        if len(squeeze(data[middle : middle + _SAMPLE])) > _SAMPLE * 0.85:
+        if len(squeezed(data[middle : middle + _SAMPLE], 1)) > _SAMPLE * 0.85:
             return b"\0" + data
-    packed: bytes = squeeze(data)
+    packed = squeezed(data, 1)
     return b"\1" + packed if len(packed) < len(data) * 0.97 else b"\0" + data
 
 

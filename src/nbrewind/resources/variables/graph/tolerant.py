@@ -15,6 +15,11 @@ _Unpickler: Any = pickle._Unpickler
 """The Python one: each step can be stood in for."""
 
 
+_OURS = "nbrewind.resources.variables.graph.rebuild"
+_SAID = {"anchor": "its class", "code": "its code", "new_module": "a module", "landmark": "an object of a module"}
+"""What the functions that streams name are to a person."""
+
+
 class _Tolerant(_Unpickler):  # type: ignore[misc]  # Any
     """Goes on after every step that fails."""
 
@@ -33,12 +38,16 @@ class _Tolerant(_Unpickler):  # type: ignore[misc]  # Any
             self.reasons.append(f"{kind} cannot be loaded ({type(error).__name__}: {str(error)[:100]})")
             return _Missing(kind)
 
-    def lose(self, what: object, error: Exception) -> Lost:
-        """Note that *what* could not be made."""
-        kind = what.kind if isinstance(what, (_Missing, Lost)) else getattr(what, "__qualname__", type(what).__name__)
-        if not isinstance(what, (_Missing, Lost)):
-            self.reasons.append(f"an object cannot be built ({kind}: {type(error).__name__}: {str(error)[:100]})")
-        return Lost(str(kind))
+    def lose(self, what: object, error: Exception, arguments: object = ()) -> Lost:
+        """Note that *what* could not be made of *arguments*."""
+        if isinstance(what, (_Missing, Lost)):
+            return Lost(what.kind)
+        kind = str(getattr(what, "__qualname__", type(what).__name__))
+        if getattr(what, "__module__", "") == _OURS:
+            first = arguments[0] if isinstance(arguments, tuple) and arguments else ""
+            kind = f"module {first}" if kind == "module" else _SAID.get(kind, kind)
+        self.reasons.append(f"{kind} cannot be made here ({type(error).__name__}: {str(error)[:100]})")
+        return Lost(kind)
 
 
 class _Missing:
@@ -67,7 +76,7 @@ def _making(opcode: bytes, takes: int) -> None:
             step(self)
         except Exception as error:  # noqa: BLE001 - it is the user's or a library's code
             del self.stack[below:]
-            self.stack.append(self.lose(parts[0], error))
+            self.stack.append(self.lose(parts[0], error, parts[-1]))
 
     _Tolerant.dispatch[opcode[0]] = tolerant
 

@@ -14,6 +14,7 @@ from nbrewind.resources.variables.providers.live import LiveObjects, Lost
 __all__ = ["Loggers"]
 
 _OURS: Final = "nbrewind"
+_LOADED: Final = "loaded:"
 
 
 class Loggers:
@@ -23,6 +24,14 @@ class Loggers:
 
     def __init__(self) -> None:
         self._live = LiveObjects()
+        # What stood there when nbrewind was loaded: by its place the next kernel has its own of it.
+        self._loaded: dict[str, Any] = {}
+        for name, logger in _loggers():
+            for number, handler in enumerate(logger.handlers):
+                self._loaded[f"{name}/{number}"] = handler
+                if handler.formatter is not None:
+                    self._loaded[f"{name}/{number}/formatter"] = handler.formatter
+        self._places = {id(one): place for place, one in self._loaded.items()}
         self._last: list[Any] = []
         self._alive: list[weakref.ref[Any]] = []
         self._state = b""
@@ -42,7 +51,7 @@ class Loggers:
             if logger.handlers or logger.level or logger.filters or not logger.propagate or logger.disabled:
                 loggers[name] = self._of(logger)
                 for handler in logger.handlers:
-                    handlers[self._live.token(handler)] = [handler.level, self._live.token(handler.formatter)]
+                    handlers[self._token(handler)] = [handler.level, self._token(handler.formatter)]
         return encode({"loggers": loggers, "handlers": handlers, "disable": logging.root.manager.disable})
 
     def describe(self, before: bytes, after: bytes) -> tuple[Note, ...]:
@@ -71,13 +80,13 @@ class Loggers:
         return Undo(lambda: _back(held, levels, disable), notes)
 
     def _of(self, logger: logging.Logger) -> list[Any]:
-        handlers = [self._live.token(one) for one in logger.handlers]
+        handlers = [self._token(one) for one in logger.handlers]
         return [
             logger.level,
             logger.propagate,
             logger.disabled,
             handlers,
-            [self._live.token(f) for f in logger.filters],
+            [self._token(f) for f in logger.filters],
         ]
 
     def _put(self, name: str, logger: logging.Logger, settings: list[Any]) -> list[Note]:
@@ -94,17 +103,29 @@ class Loggers:
         values = []
         for token in tokens:
             try:
-                values.append(self._live.value(token))
+                values.append(self._value(token))
             except Lost as lost:
                 notes.append(Note(subject, f"{lost.args[0]} is gone"))
         return values
 
+    def _token(self, one: Any) -> str:
+        place = self._places.get(id(one))
+        return f"{_LOADED}{place}" if place is not None else self._live.token(one)
+
+    def _value(self, token: str) -> Any:
+        if not token.startswith(_LOADED):
+            return self._live.value(token)
+        found = self._loaded.get(token.removeprefix(_LOADED))
+        if found is None:
+            raise Lost("what the earlier kernel had there")
+        return found
+
     def _put_handlers(self, handlers: dict[str, list[Any]]) -> None:
         for token, (level, formatter) in handlers.items():
             try:
-                handler = self._live.value(token)
+                handler = self._value(token)
                 handler.setLevel(level)
-                handler.setFormatter(self._live.value(formatter))
+                handler.setFormatter(self._value(formatter))
             except Lost:
                 continue  # noted where its logger is
 

@@ -8,12 +8,22 @@ import os
 import sys
 import sysconfig
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from nbrewind.model import Note
 from nbrewind.resources.variables.providers import Undo, decode, encode, note_differences
 
-__all__ = ["Environment", "Interpreter", "LoadedModules", "SearchPath", "WorkingFolder"]
+__all__ = [
+    "Environment",
+    "Interpreter",
+    "LoadedModules",
+    "SearchPath",
+    "WorkingFolder",
+    "search_path",
+    "searching",
+]
 
 
 class WorkingFolder:
@@ -128,6 +138,26 @@ def _text(entry: object) -> str:
 _PYTHONS_OWN = tuple(
     os.path.realpath(folder) + os.sep for folder in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 )
+
+
+def search_path(states: Mapping[str, bytes]) -> list[str]:
+    """Return where modules were looked for under *states*, as absolute paths."""
+    found = decode(states.get(SearchPath.name, b"")) or {"path": []}
+    folder = os.fsdecode(states.get(WorkingFolder.name, b"")) or os.curdir
+    return [os.path.join(folder, entry) for entry in found["path"]]
+
+
+@contextmanager
+def searching(folders: Iterable[str]) -> Iterator[None]:
+    """Look for modules in *folders* too in the block: a new kernel has not come to the cell that added them."""
+    added = [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+    sys.path += added
+    try:
+        yield
+    finally:
+        for folder in added:
+            if folder in sys.path:
+                sys.path.remove(folder)
 
 
 class LoadedModules:
