@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nbrewind.errors import DamagedObject, StoreError
 from nbrewind.model import ObjectId
@@ -41,6 +41,7 @@ __all__ = [
     "decoded",
     "encoded",
     "packed_text",
+    "squeezed",
     "unpacked_text",
     "zero_digest",
 ]
@@ -55,6 +56,10 @@ _RAW, _ZSTD = b"\0", b"\1"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WORTH = 0.97
 _LARGEST_TEXT = 256 << 20
+_SMALL = 1 << 20
+# Idle ones, by level. What larger data leaves behind in one is not worth its memory.
+_compressors: dict[int, list[Any]] = {1: [], 3: []}
+_decompressors: list[Any] = []
 
 
 class Chunk(NamedTuple):
@@ -108,11 +113,24 @@ def zero_digest(length: int) -> str:
     return chunk_digest(memoryview(ZEROS)[:length])
 
 
+def squeezed(data: bytes | memoryview, level: int) -> bytes:
+    """Return *data* as a zstd frame; there is zstandard. Any thread, several at once."""
+    # Making a compressor takes five times as long as using it on a small text; the thread that did is gone by now.
+    try:
+        one: Any = _compressors[level].pop()
+    except IndexError:
+        one = import_module("zstandard").ZstdCompressor(level=level, write_checksum=False)
+    frame: bytes = one.compress(data)
+    if len(data) <= _SMALL:
+        _compressors[level].append(one)
+    return frame
+
+
 def encoded(data: bytes | memoryview) -> tuple[bytes, bool]:
     """Return the blob of a chunk, and whether git should still compress it (there is no zstd)."""
     if zstandard is None:
         return _RAW + data, True
-    small: bytes = zstandard.ZstdCompressor(level=1, write_checksum=False).compress(data)
+    small = squeezed(data, 1)
     if len(small) < len(data) * _WORTH:
         return _ZSTD + small, False
     return _RAW + data, False
@@ -141,8 +159,7 @@ def packed_text(data: bytes) -> tuple[bytes, bool]:
     """Return *data* with zstd inside, and whether git should still compress it (there is no zstd)."""
     if zstandard is None:
         return data, True
-    packed: bytes = zstandard.ZstdCompressor(level=3, write_checksum=False).compress(data)
-    return packed, False
+    return squeezed(data, 3), False
 
 
 def unpacked_text(blob: bytes) -> bytes:
@@ -164,7 +181,13 @@ def _inflate(data: bytes | memoryview, most: int) -> bytes:
         size = zstandard.frame_content_size(bytes(data[:18]))
         if not 0 <= size <= most:
             raise DamagedObject("A compressed object of the shadow repository claims an impossible size.")
-        return bytes(zstandard.ZstdDecompressor().decompress(data, max_output_size=size))
+        try:
+            one: Any = _decompressors.pop()
+        except IndexError:
+            one = zstandard.ZstdDecompressor()
+        whole: bytes = one.decompress(data, max_output_size=size)
+        _decompressors.append(one)
+        return whole
     except zstandard.ZstdError as problem:
         raise DamagedObject(f"A compressed object of the shadow repository cannot be read: {problem}.") from problem
 
