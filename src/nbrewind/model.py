@@ -104,6 +104,7 @@ class FileState:
     *object* is the git blob of a file's bytes (of the chunk pointer if *chunked*) or of a symlink's target; None for
     directories, for special files and where the bytes were not kept (*missing* then says why: "too large", "secret",
     "unreadable", "unstable" ...). *mode* is `st_mode & 0o7777`, *size* in bytes, *mtime_ns* in ns since the epoch.
+    *owner* is the user and the group of a file, empty where they are those of the process that took it in.
     """
 
     kind: EntryKind
@@ -113,6 +114,7 @@ class FileState:
     mtime_ns: int = 0
     chunked: bool = False
     missing: str = ""
+    owner: tuple[int, ...] = ()
 
     @property
     def is_secret(self) -> bool:

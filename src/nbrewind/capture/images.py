@@ -63,6 +63,7 @@ def described(found: os.stat_result, *, missing: str = "") -> FileState:
         mode=stats.S_IMODE(found.st_mode),
         mtime_ns=found.st_mtime_ns,
         missing=missing,
+        owner=fs.owner_of(found) if kind is EntryKind.FILE else (),
     )
 
 

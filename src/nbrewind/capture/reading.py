@@ -237,5 +237,6 @@ def _touched(row: dict[str, Any]) -> Touched:
     state = None
     if before is not None:
         known = _known(before, _STATE_FIELDS)
-        state = FileState(**{**known, "kind": EntryKind(known["kind"])})
+        owner = tuple(map(int, known.get("owner", ())))
+        state = FileState(**{**known, "kind": EntryKind(known["kind"]), "owner": owner})
     return Touched(before=state, **_known(row, _TOUCH_FIELDS))

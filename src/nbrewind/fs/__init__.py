@@ -5,7 +5,7 @@ kill at each of them. Nothing here knows what the bytes mean.
 """
 
 from nbrewind.fs.append import AppendFile
-from nbrewind.fs.attributes import chown, set_attribute
+from nbrewind.fs.attributes import chown, owner_of, set_attribute
 from nbrewind.fs.beneath import OutsideRoot, Root
 from nbrewind.fs.descriptors import (
     allocate,
@@ -56,6 +56,7 @@ __all__ = [
     "make_directories",
     "make_directory",
     "mutating_child",
+    "owner_of",
     "pwrite",
     "rename",
     "rename_exchange",

@@ -6,7 +6,13 @@ import os
 
 from nbrewind.fs.probe import mutate
 
-__all__ = ["chown", "set_attribute"]
+__all__ = ["chown", "owner_of", "set_attribute"]
+
+
+def owner_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return the user and the group of a file, empty where any file that this process makes has both."""
+    owner = (status.st_uid, status.st_gid)
+    return () if owner == (os.geteuid(), os.getegid()) else owner
 
 
 def chown(fd: int, owner: int, group: int) -> None:

@@ -6,6 +6,7 @@ import os
 import stat
 from typing import Literal
 
+from nbrewind import fs
 from nbrewind.model import EntryKind, FileState, ObjectId, OperationId
 from nbrewind.store.codec import to_json
 from nbrewind.store.shadow.objects import DIRECTORY_MODE, TreeEntry
@@ -68,6 +69,7 @@ class Archive:
             mode=stat.S_IMODE(status.st_mode),
             mtime_ns=status.st_mtime_ns,
             chunked=stored.chunked,
+            owner=fs.owner_of(status),
         )
         self._add(path, state)
         if stored.chunk_tree is not None:

@@ -6,6 +6,7 @@ import os
 import stat
 from dataclasses import dataclass, replace
 
+from nbrewind import fs
 from nbrewind.capture.images import checksum
 from nbrewind.capture.span import SpanRecord, Touched
 from nbrewind.model import Change, Claim, EntryKind, FileState, Note, ObjectId, Settings, Witness
@@ -132,7 +133,10 @@ def observe(path: str, keeper: Keeper, limit: int, secret: bool = False) -> File
         return None
     except OSError as error:
         return FileState(EntryKind.SPECIAL, missing=error.strerror or "unreadable")
-    state = FileState(_kind(there.st_mode), mode=stat.S_IMODE(there.st_mode), mtime_ns=there.st_mtime_ns)
+    kind, owner = _kind(there.st_mode), fs.owner_of(there)
+    state = FileState(kind, mode=stat.S_IMODE(there.st_mode), mtime_ns=there.st_mtime_ns)
+    if kind is EntryKind.FILE:
+        state = replace(state, owner=owner)
     if state.kind is EntryKind.SYMLINK:
         return keeper.link(os.fsencode(os.readlink(path)), state)  # noqa: PTH115
     if state.kind is not EntryKind.FILE:

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 
 from nbrewind import fs
 
-__all__ = ["hand_on"]
+__all__ = ["give_back", "hand_on"]
 
 _ACCESS_LIST = "system.posix_acl_access"
+
+
+def give_back(owner: tuple[int, ...], staged: int) -> Iterator[str]:
+    """Give the file open as *staged* to its *owner*; yield what cannot be given back. The mode is set afterwards."""
+    if len(owner) == 2:
+        yield from _hand_over(staged, owner, "given back")
 
 
 def hand_on(present: int, staged: int) -> Iterator[str]:
@@ -17,9 +23,8 @@ def hand_on(present: int, staged: int) -> Iterator[str]:
 
     Changing an owner takes mode bits away, and an access list changes the mode: set the mode afterwards.
     """
-    old, new = os.fstat(present), os.fstat(staged)
-    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        yield from _hand_over(staged, old, new)
+    old = os.fstat(present)
+    yield from _hand_over(staged, (old.st_uid, old.st_gid), "kept")
     try:
         names = os.listxattr(present)
     except OSError:
@@ -33,18 +38,21 @@ def hand_on(present: int, staged: int) -> Iterator[str]:
         yield f"extended attributes could not be kept: {', '.join(sorted(lost))}"
 
 
-def _hand_over(fd: int, old: os.stat_result, new: os.stat_result) -> Iterator[str]:
+def _hand_over(fd: int, owner: tuple[int, ...], kept: str) -> Iterator[str]:
+    (user, group), status = owner, os.fstat(fd)
+    if owner == (status.st_uid, status.st_gid):
+        return
     try:
-        fs.chown(fd, old.st_uid, old.st_gid)
+        fs.chown(fd, user, group)
         return
     except OSError:
-        if old.st_uid != new.st_uid:
-            yield f"its owner (user {old.st_uid}) could not be kept"
-    if old.st_gid != new.st_gid:
+        if user != status.st_uid:
+            yield f"its owner (user {user}) could not be {kept}"
+    if group != status.st_gid:
         try:
-            fs.chown(fd, -1, old.st_gid)
+            fs.chown(fd, -1, group)
         except OSError:
-            yield f"its group ({old.st_gid}) could not be kept"
+            yield f"its group ({group}) could not be {kept}"
 
 
 def _copied(present: int, staged: int, name: str) -> bool:

@@ -113,7 +113,8 @@ class Intake:
     def _file(self, rel: str, known: FileState | None) -> Taken:
         fd = self._root.open(rel, _READ)
         try:
-            seen = raw_signature(os.fstat(fd))
+            status = os.fstat(fd)
+            seen = raw_signature(status)
             for _ in range(_TRIES):
                 if not stat.S_ISREG(seen[0]):
                     raise OSError(errno.ENXIO, "no file any more", rel)
@@ -124,10 +125,14 @@ class Intake:
                     stored = self._writer.file(fd, seen[3], previous=known if known and known.chunked else None)
                 except Unstable:
                     stored = None
-                after = raw_signature(os.fstat(fd))
+                status = os.fstat(fd)
+                after = raw_signature(status)
                 if stored is not None and after == seen:
                     mode = stat.S_IMODE(seen[0])
-                    state = FileState(EntryKind.FILE, stored.oid, stored.size, mode, seen[1], stored.chunked)
+                    owner = fs.owner_of(status)
+                    state = FileState(
+                        EntryKind.FILE, stored.oid, stored.size, mode, seen[1], stored.chunked, owner=owner
+                    )
                     return Taken(state, seen, self._is_old(seen, began), stored.chunk_tree)
                 seen = after
             return Taken(_without_bytes(seen, "unstable"), seen, trusted=False, note="unstable")

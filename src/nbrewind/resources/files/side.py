@@ -13,7 +13,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
@@ -83,8 +83,9 @@ def meta_bytes(states: Iterable[tuple[str, FileState]]) -> bytes:
     file = EntryKind.FILE
     for name, state in sorted(states):
         more = ""
-        if state.chunked or state.missing:
-            extra = ({"c": 1} if state.chunked else {}) | ({"m": state.missing} if state.missing else {})
+        if state.chunked or state.missing or state.owner:
+            extra: dict[str, Any] = {"c": 1} if state.chunked else {}
+            extra |= {key: value for key, value in (("m", state.missing), ("o", state.owner)) if value}
             more = "," + json.dumps(extra, separators=(",", ":"))
         letter = "f" if state.kind is file else _LETTERS[state.kind]
         rows.append(f'{encode_basestring_ascii(name)}:["{letter}",{state.mode},{state.mtime_ns},{state.size}{more}]')
@@ -106,6 +107,8 @@ def read_meta(data: bytes, objects: Mapping[str, ObjectId]) -> dict[str, FileSta
             if oid is None and not missing and kind in (EntryKind.FILE, EntryKind.SYMLINK):
                 raise DamagedObject(_UNREADABLE)
             states[name] = FileState(kind, oid, int(size), int(mode), int(mtime_ns), bool(extra.get("c")), missing)
+            if owner := extra.get("o"):
+                states[name] = replace(states[name], owner=tuple(map(int, owner)))
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise DamagedObject(_UNREADABLE) from problem
     return states

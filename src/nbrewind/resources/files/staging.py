@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from nbrewind import fs
 from nbrewind.errors import DamagedObject, MissingObject
 from nbrewind.model import EntryKind, FileState, Note
-from nbrewind.resources.files.belongings import hand_on
+from nbrewind.resources.files.belongings import give_back, hand_on
 from nbrewind.resources.files.moves import Move, unfinished
 from nbrewind.resources.files.places import Places
 from nbrewind.resources.files.vault import Vault
@@ -25,7 +25,8 @@ _SMALLEST_HOLE = 1 << 16
 class Staging:
     """Files, links and directories under temporary names in the directories where they are wanted.
 
-    What replaces a file gets its owner, group and attributes; `notes` says what of them cannot be kept.
+    What replaces a file gets its owner, group and attributes, what comes back where nothing stands the owner and group
+    that it had; `notes` says what of them cannot be kept.
 
     Invariant: what is staged was created by us (`O_EXCL`), nobody else can read it until its bytes are complete, and it
     has its final mode and time before it is moved. After `flush` it survives a power cut.
@@ -124,6 +125,8 @@ class Staging:
             _fill(fd, state, content())
             if replaces:
                 self._hand_on(of, fd)
+            elif state.owner:
+                self.notes += [Note(of, why) for why in give_back(state.owner, fd)]
             if state.mode != stat.S_IMODE(os.fstat(fd).st_mode):
                 fs.chmod(fd, state.mode)
                 self._look_at_mode(fd, of, state)
