@@ -20,7 +20,6 @@ import {
 } from './protocol';
 import {
   explained,
-  idle,
   newestId,
   type ModelOptions,
   type Question,
@@ -30,6 +29,8 @@ import {
 } from './state';
 import type { OpenNotebook } from './tokens';
 import { Watch, type Phase, type Watcher } from './watch';
+
+const TRIES = 20;
 
 /**
  * The state of one notebook's points.
@@ -163,12 +164,19 @@ export class RewindModel implements Watcher {
     if (kernel === null) {
       return;
     }
+    const question = this.question;
     this.trouble = null;
     this.begin(this.options.texts.stopped);
     await kernel.interrupt().catch(() => undefined);
-    await idle(kernel);
-    this.working = null;
-    this.again();
+    await this.rest();
+    // The turn's end is still being written for a moment after its cell has ended.
+    for (let tries = 0; question !== null && tries < TRIES; tries++) {
+      await this.look(question);
+      if (this.trouble === null || (this.trouble as Trouble).way !== 'stop') {
+        break;
+      }
+      await new Promise(resolve => setTimeout(resolve, 250));
+    }
   }
 
   /** Save the documents that the plan touches, and look again. */
@@ -288,6 +296,20 @@ export class RewindModel implements Watcher {
   }
 
   // --- inside ---------------------------------------------------------------------------------------------------------
+  /** Wait until no cell runs. The kernel's own status tells of any of its threads; the board tells of cells. */
+  private rest(): Promise<void> {
+    return new Promise(resolve => {
+      const check = (): void => {
+        if (this.board?.busy == null || !this.isOn) {
+          this.signal.disconnect(check);
+          resolve();
+        }
+      };
+      this.signal.connect(check);
+      check();
+    });
+  }
+
   private ask<V extends Verb>(verb: V, fields: Asked<V>): Promise<Answer<V>> {
     return this.watch.ask(verb, fields, id => {
       if (this.working !== null && this.working.id === '') {

@@ -1,6 +1,4 @@
 /** What a model holds of a move: the question, its way, its end. */
-import type { Kernel } from '@jupyterlab/services';
-
 import { Gone, Refusal, type Board, type Progress } from './protocol';
 import { newestTurn } from './rows';
 import type { Texts } from './texts';
@@ -57,18 +55,4 @@ export function explained(error: unknown, texts: Texts): Trouble {
 /** The newest cell that ran: with the next one, what was said of the last move is old news. */
 export function newestId(board: Board | null): string | null {
   return newestTurn(board?.rows ?? [])?.id ?? null;
-}
-
-/** Wait until *kernel* runs nothing. */
-export function idle(kernel: Kernel.IKernelConnection): Promise<void> {
-  return new Promise(resolve => {
-    const check = (): void => {
-      if (kernel.isDisposed || kernel.status === 'idle' || kernel.status === 'dead') {
-        kernel.statusChanged.disconnect(check);
-        resolve();
-      }
-    };
-    kernel.statusChanged.connect(check);
-    check();
-  });
 }
