@@ -6,7 +6,9 @@ import contextlib
 import os
 import socket
 import stat
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,45 @@ def test_b64_a_rename_of_case_only_comes_back(book: Book, workspace: TestWorkspa
     book.to(1)
 
     assert sorted(workspace.tree()) == [b"Dir", b"Dir/f", b"Foo"]
+
+
+@pytest.fixture
+def folding(tmp_path: Path) -> Iterator[TestWorkspace]:
+    """Yield a workspace in which `Foo` and `foo` are one name; skip where this machine cannot make one."""
+    image, place = tmp_path / "image", tmp_path / "folding"
+    place.mkdir()
+    image.write_bytes(b"")
+    os.truncate(image, 32 << 20)
+    for command in (
+        ["mkfs.ext4", "-q", "-O", "casefold", "-E", "encoding=utf8", str(image)],
+        ["mount", "-o", "loop", str(image), str(place)],
+    ):
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            why = (getattr(error, "stderr", "") or str(error)).strip().split("\n")[0]
+            pytest.skip(f"no case-insensitive file system here: {' '.join(command[:2])}: {why}")
+    try:
+        root = place / "work"
+        root.mkdir()
+        subprocess.run(["chattr", "+F", str(root)], check=True)
+        yield TestWorkspace(root)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_b64_a_rename_of_case_only_comes_back_where_case_does_not_count(folding: TestWorkspace, home: Path) -> None:
+    with attached(folding, home) as book:
+        with book.turn():
+            folding.write({"Foo": "1", "Dir/f": "1"})
+        with book.turn():
+            os.rename(folding.path("Foo"), folding.path("foo"))
+            os.rename(folding.path("Dir"), folding.path("dir"))
+
+        book.to(1)
+        assert sorted(folding.tree()) == [b"Dir", b"Dir/f", b"Foo"]
+        book.session.undo()
+        assert sorted(folding.tree()) == [b"dir", b"dir/f", b"foo"]
 
 
 def test_names_that_are_not_utf_8_and_twins_in_unicode_come_back(book: Book, workspace: TestWorkspace) -> None:
