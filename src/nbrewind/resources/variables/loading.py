@@ -130,8 +130,9 @@ class Loader:
             value, reasons = tolerant_load(stream, seeds(self._namespace), self._outside(row))
         values = value if len(row.names) > 1 else {row.names[0]: value}
         for name in row.names:
-            if isinstance(values, Lost) or isinstance(values.get(name), Lost):
-                lost = values if isinstance(values, Lost) else values[name]
+            # Asked for its class by `isinstance`, an object of the user's may answer anything.
+            lost = values if type(values) is Lost else values.get(name)
+            if type(lost) is Lost:
                 self.loaded.failed[name] = f"lost: {reasons[0] if reasons else lost.kind}"
             elif not is_class(name):
                 self.loaded.values[name] = values[name]

@@ -111,7 +111,18 @@ class NameReader:
         return self._reach(facts, namespace)
 
     def after(self, namespace: dict[str, object]) -> Reach:
-        """Return what the cell given to `before` can reach now that it ran; unite it with the answer before."""
+        """Return what the cell given to `before` can reach now that it ran; unite it with the answer before.
+
+        Never raises.
+        """
+        try:
+            self._remember(namespace)
+        except Exception as error:  # noqa: BLE001  as in `_reach`
+            return Reach(None, type(error).__name__)
+        return self._reach(self._facts, namespace)
+
+    def _remember(self, namespace: dict[str, object]) -> None:
+        """Take in what the cell may have left where it runs in other cells."""
         if self._facts.patches:
             self._patches.look(self._facts.loads, self._facts.words, namespace)
         if any(_HOOKS.search(word) for word in self._facts.words):
@@ -120,9 +131,8 @@ class NameReader:
             self._hooked |= {
                 name
                 for name in self._facts.loads | self._facts.stores
-                if isinstance(namespace.get(name), _CALLED) or (own and isinstance(namespace.get(name), _FILLED))
+                if issubclass(type(namespace.get(name)), _CALLED + (_FILLED if own else ()))
             }
-        return self._reach(self._facts, namespace)
 
     def around(self, namespace: dict[str, object]) -> Reach:
         """Return what callbacks and tasks can reach that run without a cell. Never raises."""

@@ -56,13 +56,15 @@ def holders(names: Iterable[str], words: Iterable[str], namespace: dict[str, obj
                 continue
             yield holder
             own = dictionary(holder)
-            front += [own[word] for word in words if word in own and isinstance(own[word], types.ModuleType | type)]
+            front += [
+                own[word] for word in words if word in own and issubclass(type(own[word]), types.ModuleType | type)
+            ]
 
 
 def _classes(value: Any) -> Iterable[Any]:
     if type(value) is types.ModuleType:
         return (value,)
-    mro: tuple[type, ...] = type.__getattribute__(value if isinstance(value, type) else type(value), "__mro__")
+    mro: tuple[type, ...] = type.__getattribute__(value if issubclass(type(value), type) else type(value), "__mro__")
     return mro
 
 
@@ -83,7 +85,7 @@ def _is_of_a_cell(value: object, namespace: dict[str, object]) -> bool:
     if cls is types.FunctionType:
         function: Any = value
         return function.__globals__ is namespace or _wraps_one(function, namespace)
-    if isinstance(value, type):
+    if issubclass(cls, type):
         return kind_of(value).own
     if cls in (property, staticmethod, classmethod):
         one: Any = value

@@ -28,10 +28,12 @@ def running(discarded: Mapping[str, object], namespace: Mapping[str, object]) ->
     return notes
 
 
-def _goes_on(value: object) -> bool:
+def _goes_on(value: Any) -> bool:
     asyncio: Any = sys.modules.get("asyncio")
-    if isinstance(value, threading.Thread):
-        return value.is_alive()
-    if isinstance(value, subprocess.Popen):
+    # Not `isinstance`, which asks the object for its class: a dead proxy raises, and others lie.
+    kind = type(value)
+    if issubclass(kind, threading.Thread):
+        return bool(value.is_alive())
+    if issubclass(kind, subprocess.Popen):
         return value.poll() is None
-    return asyncio is not None and isinstance(value, asyncio.Future) and not value.done()
+    return asyncio is not None and issubclass(kind, asyncio.Future) and not value.done()

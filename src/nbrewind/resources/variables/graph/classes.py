@@ -19,7 +19,9 @@ from nbrewind.resources.variables.graph.reducing import Reducing
 __all__ = ["FIXED", "ClassRegistry", "class_head", "class_state", "reduce_class"]
 
 # `__slotnames__` is a note that copyreg leaves on classes; `__doc__` is taken apart, since it is not always a text.
-_NOT_STATE = frozenset({"__dict__", "__weakref__", "__slots__", "__slotnames__", "__module__", "__doc__", "_abc_impl"})
+_NOT_STATE = frozenset(
+    {"__dict__", "__weakref__", "__slots__", "__slotnames__", "__module__", "__doc__", "_abc_impl", "__class__"}
+)
 _NOT_ENUM_STATE = frozenset(
     {
         "_generate_next_value_",
@@ -123,6 +125,9 @@ def class_head(cls: type) -> tuple[object, ...]:
     if isinstance(cls, enum.EnumMeta):
         named: Mapping[str, Any] = cls.__members__
         members = {name: member._value_ for name, member in named.items()}
+    # What its instances say they are, as a mock does: it is given to a class when that is made, and never later.
+    said = attributes.get("__class__")
+    born = ({"__class__": said},) if said is not None and _has_no_cells(said) else ()
     return (
         type(cls),
         cls.__name__,
@@ -131,7 +136,14 @@ def class_head(cls: type) -> tuple[object, ...]:
         cls.__bases__,
         None if slots is None else tuple(slots),
         members,
+        *born,
     )
+
+
+def _has_no_cells(value: object) -> bool:
+    """Return whether a property leads back to no class: its functions have no closure."""
+    functions = (value.fget, value.fset, value.fdel) if type(value) is property else ()
+    return bool(functions) and all(getattr(one, "__closure__", None) is None for one in functions)
 
 
 def class_state(cls: type) -> dict[str, object]:

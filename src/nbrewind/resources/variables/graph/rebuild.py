@@ -160,10 +160,12 @@ def _unannounced(bases: tuple[type, ...]) -> Iterator[None]:
 
 def class_skeleton(head: tuple[Any, ...]) -> type:
     """Return a class without attributes; no code of the user's runs."""
-    metaclass, name, qualname, home, bases, slots, members = head
+    metaclass, name, qualname, home, bases, slots, members, *born = head
     if issubclass(metaclass, enum.EnumMeta):
         return _enumeration(metaclass, name, qualname, home, bases, members)
     space: dict[str, Any] = {"__module__": home, "__qualname__": qualname}
+    for attributes in born:
+        space.update(attributes)
     if slots is not None:
         space["__slots__"] = slots
     maker: Any = ABCMeta if issubclass(metaclass, ABCMeta) else type

@@ -38,9 +38,9 @@ class _Tolerant(_Unpickler):  # type: ignore[misc]  # Any
             self.reasons.append(f"{kind} cannot be loaded ({type(error).__name__}: {str(error)[:100]})")
             return _Missing(kind)
 
-    def lose(self, what: object, error: Exception, arguments: object = ()) -> Lost:
+    def lose(self, what: Any, error: Exception, arguments: object = ()) -> Lost:
         """Note that *what* could not be made of *arguments*."""
-        if isinstance(what, (_Missing, Lost)):
+        if type(what) in (_Missing, Lost):
             return Lost(what.kind)
         kind = str(getattr(what, "__qualname__", type(what).__name__))
         if getattr(what, "__module__", "") == _OURS:
@@ -71,7 +71,7 @@ def _making(opcode: bytes, takes: int) -> None:
         parts = self.stack[-takes:]
         below = len(self.stack) - takes
         try:
-            if any(isinstance(one, (_Missing, Lost)) for one in parts[:1]):
+            if any(type(one) in (_Missing, Lost) for one in parts[:1]):
                 raise LookupError("missing")
             step(self)
         except Exception as error:  # noqa: BLE001 - it is the user's or a library's code
