@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -149,7 +149,7 @@ class Moving(Recalling):
             resources: list[Resource] = [files] if resource is None else [files, resource]
             transaction = RewindTransaction(log, resources, context)
             try:
-                with self._variables_held(resource):
+                with self._variables_held(resource), _unless_done(log):
                     transaction.run(plan, operation)
             except InconsistentState as error:
                 self._freeze(error)
@@ -275,6 +275,16 @@ def _as_done(plan: RewindPlan, operation: Operation) -> RewindPlan:
         return plan
     done = {change.name for change in operation.variables}
     return replace(plan, variables=tuple(change for change in plan.variables if change.name in done))
+
+
+@contextmanager
+def _unless_done(log: SealingLog) -> Iterator[None]:
+    """Let an interrupt out only where the move is not true: delivered after the commit point, it came too late."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if log.sealed is None:
+            raise
 
 
 def _wanted_variables(plan: RewindPlan) -> set[tuple[str, str]]:

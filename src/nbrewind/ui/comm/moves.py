@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,12 +61,12 @@ class Moves:
         }
 
     def on_main_thread(self, act: Callable[[], _T]) -> _T:
-        """Return what *act* gives, carried out on the main thread with interrupts put off.
+        """Return what *act* gives, carried out on the main thread.
 
         Raises:
             RewindRefused: (busy) a cell runs.
         """
-        return self._session.on_main_thread(lambda: _undisturbed(act))
+        return self._session.on_main_thread(act)
 
     def cancel(self, token: str) -> bool:
         """Drop one preview, or all without a token; return whether there was one."""
@@ -207,27 +204,3 @@ def _destination(text: str) -> str:
             f"Not restored, nothing changed: {printable(clipped(text, 200))} is no place in the workspace.",
         )
     return text
-
-
-def _undisturbed(act: Callable[[], _T]) -> _T:
-    with _without_interrupt():
-        return act()
-
-
-@contextmanager
-def _without_interrupt() -> Iterator[None]:
-    """Let the stop button do nothing: no cell runs that it could be meant for."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ignore(number: int, frame: object) -> None:
-        """Do nothing."""
-
-    former = signal.signal(signal.SIGINT, ignore)
-    try:
-        yield
-    finally:
-        # What a rewind restored as the user's handler stays.
-        if signal.getsignal(signal.SIGINT) is ignore:
-            signal.signal(signal.SIGINT, former)
