@@ -30,6 +30,9 @@ class ClassNotebook:
     def namespace(self) -> dict[str, Any]:
         return self.names
 
+    def shown(self) -> dict[int, int]:
+        return {}
+
     def hidden(self) -> frozenset[str]:
         return self._own
 

@@ -41,6 +41,9 @@ class Namespace:
     def namespace(self) -> dict[str, object]:
         return self.names
 
+    def shown(self) -> dict[int, int]:
+        return {}
+
     def hidden(self) -> frozenset[str]:
         return frozenset()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from sys import getrefcount
 from typing import Any
 
 from nbrewind.extension.callbacks import Registrations
@@ -65,6 +67,24 @@ class UserNamespace:
         """Take out of the shell what `providers` put there. Twice is fine."""
         if self._configured is not None:
             self._configured.leave()
+
+    def shown(self) -> Mapping[int, int]:
+        """Return how many references IPython holds to results that it showed, by address."""
+        shell, names = self._shell, self._shell.user_ns
+        out = names.get("_oh")
+        held = [names[name] for name in self.hidden() if name in names]
+        held += [*shell.user_ns_hidden.values(), *(out.values() if type(out) is dict else ())]
+        held += [getattr(shell.displayhook, name, None) for name in ("_", "__", "___")]
+        held.append(getattr(getattr(shell, "last_execution_result", None), "result", None))
+        found = Counter(map(id, held))
+        inner = {id(one): one for one in held if type(one) in (list, tuple)}
+        del held
+        for key in inner:
+            # A list that nobody else has (`rows[:3]` was looked at) ties its elements to nothing either. Two references
+            # more are those of `inner` and the call.
+            if getrefcount(inner[key]) == found[key] + 2:
+                found.update(map(id, inner[key]))
+        return found
 
     def _is_cached(self, name: str) -> bool:
         """Return whether *name* is an input or a result that IPython keeps by number."""

@@ -7,7 +7,7 @@ import hashlib
 import math
 import time
 import weakref
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from sys import getrefcount
 
@@ -21,7 +21,7 @@ from nbrewind.resources.variables.graph.components import groups
 from nbrewind.resources.variables.graph.fence import TimeUp, ticking, time_limit
 from nbrewind.resources.variables.graph.owners import owners
 from nbrewind.resources.variables.graph.pickling import Failure, Pickled, pickled
-from nbrewind.resources.variables.graph.slices import sliced
+from nbrewind.resources.variables.graph.slices import LEAST, sliced
 from nbrewind.resources.variables.graph.summary import summary
 from nbrewind.resources.variables.memory import Memory
 from nbrewind.resources.variables.rows import CLASS, Row, is_class
@@ -47,7 +47,10 @@ def _undisturbed() -> Iterator[None]:
 
 
 class Examination:
-    """One pass over some of the *names* in *namespace*; *rows* is what the last checkpoint holds, by name."""
+    """One pass over some of the *names* in *namespace*; *rows* is what the last checkpoint holds, by name.
+
+    *shown* is `KernelPort.shown`.
+    """
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class Examination:
         *,
         budget: float,
         max_size: int,
+        shown: Callable[[], Mapping[int, int]] = dict,
     ) -> None:
         self._names = names
         self._rows = rows
@@ -73,6 +77,7 @@ class Examination:
             max_size=max_size,
             is_slow=memory.is_slow,
         )
+        self._shown = shown
         self._slices: dict[str, list[bytes]] = {}
         self._streams: dict[str, Pickled] = {}
         self._heads: dict[str, Pickled] = {}
@@ -105,8 +110,12 @@ class Examination:
             self._streams[name] = self._reference(name, value, "the time for this turn was over")
             return
         # With one more reference than those of the namespace, of this object, this name and the call, it is shared.
-        alone = getrefcount(value) <= _ALONE
-        slices = sliced(value, self._memory.proved.get(name, frozenset())) if alone else None
+        references = getrefcount(value)
+        slices = None
+        if type(value) in (list, dict) and len(value) >= LEAST:  # type: ignore[arg-type]  # its exact type
+            shown = self._shown()
+            if references - shown.get(id(value), 0) <= _ALONE:
+                slices = sliced(value, self._memory.proved.get(name, frozenset()), shown)
         if slices is not None:
             self._slices[name], self._memory.proved[name] = slices
             self._streams[name] = Pickled(

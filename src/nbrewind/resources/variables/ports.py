@@ -20,6 +20,12 @@ class KernelPort(Protocol):
     def hidden(self) -> frozenset[str]:
         """Return the names in it that are not the user's: In, Out, get_ipython, `_`, `_i1` and the like."""
 
+    def shown(self) -> Mapping[int, int]:
+        """Return how many references the kernel itself holds to results it showed, by address.
+
+        That somebody looked at a value ties it to no variable.
+        """
+
 
 @runtime_checkable
 class ShellKernelPort(KernelPort, Protocol):

@@ -132,7 +132,15 @@ class VariableTracker:
         bindings = self.bindings()
         wanted = self._wanted(bindings, reached)
         seconds = self._budget if budget is None else budget
-        examination = Examination(namespace, bindings, known.rows, self.memory, budget=seconds, max_size=self._max_size)
+        examination = Examination(
+            namespace,
+            bindings,
+            known.rows,
+            self.memory,
+            budget=seconds,
+            max_size=self._max_size,
+            shown=self._port.shown,
+        )
         fresh = examination.run(sorted(wanted))
         rows = self._rows_after(bindings, fresh, examination.late)
         process = self.states.capture() if self.states is not None else {}

@@ -22,6 +22,7 @@ class Notebook:
     def __init__(self, folder: Path, **keywords: Any) -> None:
         self.ns: dict[str, object] = {"__name__": "__main__", "__builtins__": builtins}
         self.fixed = frozenset(self.ns)
+        self.results: dict[int, int] = {}
         folder.mkdir(exist_ok=True)
         self.repository = ShadowRepository.open(str(folder / "shadow"))
         self.tracker = VariableTracker(self, **keywords)
@@ -35,6 +36,9 @@ class Notebook:
 
     def hidden(self) -> frozenset[str]:
         return self.fixed
+
+    def shown(self) -> dict[int, int]:
+        return self.results
 
     def run(self, code: str, reached: frozenset[str] | None = None, **keywords: Any) -> VariablesSnapshot:
         exec(compile(code, "<cell>", "exec", dont_inherit=True), self.ns)

@@ -94,6 +94,19 @@ def test_one_of_many_rows_stores_one_slice(ground: Path) -> None:
     assert eval("rows[700]['id'] == 700 and len(rows) == 50_000", book.ns)
 
 
+def test_results_that_were_looked_at_keep_no_container_whole(ground: Path) -> None:
+    book = Notebook(ground)
+    book.run("rows = [{'id': i, 'tags': [i % 7]} for i in range(50_000)]")
+    shown = [book.ns["rows"], eval("rows[700]", book.ns)]
+
+    book.run("rows[700]['id'] = -1")
+    while_shared = book.tracker.known.rows["rows"].sliced
+    book.results = dict.fromkeys(map(id, shown), 1)
+    book.run("rows[700]['id'] = -2")
+
+    assert (while_shared, book.tracker.known.rows["rows"].sliced) == ("", "list")
+
+
 @pytest.mark.parametrize(
     "code",
     [

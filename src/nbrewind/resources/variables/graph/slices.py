@@ -8,9 +8,10 @@ by equal bytes from then on, since an object that somebody else refers to is mar
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from sys import getrefcount
+from types import MappingProxyType
 from typing import Any
 
 from nbrewind.resources.variables.graph.digests import digest
@@ -32,13 +33,18 @@ class _NotPlain(Exception):
     """The container has to be pickled."""
 
 
-def sliced(value: Any, proved: SliceMemory) -> tuple[list[bytes], SliceMemory] | None:
-    """Return the marshalled slices of a list or dictionary, and their digests; None where it has to be pickled."""
+def sliced(
+    value: Any, proved: SliceMemory, shown: Mapping[int, int] = MappingProxyType({})
+) -> tuple[list[bytes], SliceMemory] | None:
+    """Return the marshalled slices of a list or dictionary, and their digests; None where it has to be pickled.
+
+    *shown*: how many references, by address, do not count, since they are those of results that were looked at.
+    """
     kind = type(value)
     if kind not in (list, dict) or len(value) < LEAST:
         return None
     try:
-        if _shared(value if kind is list else value.values()):
+        if _shared(value if kind is list else value.values(), shown):
             return None
         parts: list[bytes] = []
         digests: set[bytes] = set()
@@ -86,7 +92,7 @@ _ALONE_IN_LIST = _calibrate(lambda one: one)
 _ALONE_IN_VALUES = _calibrate(lambda one: dict(enumerate(one)).values())
 
 
-def _shared(elements: Any) -> bool:
+def _shared(elements: Any, shown: Mapping[int, int]) -> bool:
     """Return whether any element that can change has another reference than its container's."""
     alone = _ALONE_IN_LIST if type(elements) is list else _ALONE_IN_VALUES
     if max(map(getrefcount, elements)) <= alone:
@@ -96,7 +102,12 @@ def _shared(elements: Any) -> bool:
         return False
     if not kinds <= _PLAIN:
         raise _NotPlain
-    return any(getrefcount(one) > alone + 1 for one in elements if type(one) not in _ATOMS and one)
+    rest = alone + 1
+    return any(
+        getrefcount(one) > rest and getrefcount(one) > rest + shown.get(id(one), 0)
+        for one in elements
+        if type(one) not in _ATOMS and one
+    )
 
 
 def _prove(level: list[Any]) -> None:
