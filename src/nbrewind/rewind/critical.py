@@ -18,6 +18,20 @@ _ALL = tuple(map(int, signal.valid_signals()))
 _HANDLER_OF: Callable[[int], object] = getattr(sys.modules.get("_signal"), "getsignal", signal.getsignal)
 
 
+class _Deferring:
+    """A handler that only notes that its signal came.
+
+    *former* is what is put back when the section ends; process state that is restored meanwhile is set there.
+    """
+
+    def __init__(self) -> None:
+        self.arrived: list[int] = []
+        self.former: dict[int, object] = {}
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.arrived.append(number)
+
+
 @contextlib.contextmanager
 def critical() -> Iterator[None]:
     """Defer signals during the block, and deliver those that came, in their order, when it ends.
@@ -28,12 +42,8 @@ def critical() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    arrived: list[int] = []
-    former: dict[int, object] = {}
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        arrived.append(number)
-
+    remember = _Deferring()
+    former = remember.former
     try:
         for number in _ALL:
             handler = _HANDLER_OF(number)
@@ -48,5 +58,5 @@ def critical() -> Iterator[None]:
             if signal.getsignal(replaced) is remember:
                 signal.signal(replaced, former[replaced])  # type: ignore[arg-type]  # exactly what signal.signal gave
         with contextlib.ExitStack() as deliveries:
-            for deferred in reversed(dict.fromkeys(arrived)):
+            for deferred in reversed(dict.fromkeys(remember.arrived)):
                 deliveries.callback(signal.raise_signal, deferred)

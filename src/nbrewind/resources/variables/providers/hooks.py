@@ -122,6 +122,8 @@ class SignalHandlers(_Places):
     def _present(self) -> Iterable[tuple[str, object]]:
         for name, number in self._ASKED:
             handler = _handler(number)
+            # In the critical section of a move all handlers wait: the one that waits is meant.
+            handler = _waiting(handler).get(int(number), handler)
             if type(handler) is int:
                 handler = self._DEFAULTS.get(handler, handler)
             if name == "SIGINT" and any(handler is usual for usual in self._USUAL):
@@ -133,7 +135,20 @@ class SignalHandlers(_Places):
     def _put(self, place: str, value: Any) -> None:
         # A handler that C code set reads as None and cannot be set from here; other threads may set none.
         if value is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(getattr(signal, place), value)
+            number = getattr(signal, place)
+            waiting = _waiting(_handler(number))
+            if int(number) in waiting:
+                waiting[int(number)] = value
+            else:
+                signal.signal(number, value)
+
+
+def _waiting(handler: object) -> dict[int, Any]:
+    """Return the handlers that *handler* keeps for the end of a move's critical section; empty for any other one."""
+    if getattr(type(handler), "__module__", "") != "nbrewind.rewind.critical":
+        return {}
+    former: dict[int, Any] = vars(handler).get("former", {})
+    return former
 
 
 class Builtins:
