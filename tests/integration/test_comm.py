@@ -244,14 +244,17 @@ def test_a_move_is_refused_in_the_middle_of_an_async_cell_on_the_main_thread(ker
 
 
 STOPS = """
-import os, signal
-from nbrewind.store.oplog import OperationLog
-whole = OperationLog.append
-def append(log, operation, **more):
-    if operation.kind == "rewind":
-        os.kill(os.getpid(), signal.SIGINT)
-    return whole(log, operation, **more)
-OperationLog.append = append
+def stopping():
+    # Names of its own: the rewind takes those of the cells away.
+    import os, signal
+    from nbrewind.store.oplog import OperationLog
+    whole = OperationLog.append
+    def append(log, operation, **more):
+        if operation.kind == "rewind":
+            os.kill(os.getpid(), signal.SIGINT)
+        return whole(log, operation, **more)
+    OperationLog.append = append
+stopping()
 """
 
 
