@@ -10,7 +10,8 @@ CPU is that of all threads of the kernel from the request until it is idle again
 without what the same request costs in a bare kernel; medians over the cells after the first. *wait* is what the reply
 takes longer, *saved after* when the point is complete after it. Then come four checkouts (one cell back, there again,
 ten back, there again), each compared with a fresh run up to that cell in value and in sharing: `inside/fingerprint.py`
-is the judge. A peer that takes over *limit* seconds for its cells is cut there; ratios then are of the cells both did.
+is the judge. *user code* is how many times longer the cells' own code takes than in a bare kernel, where it takes long
+enough to tell. A peer that takes over *limit* seconds for its cells is cut there; ratios are of the cells both did.
 
 Tables go to the terminal and to `benchmarks/results/variables.md`, all figures to `variables.json` beside it.
 """

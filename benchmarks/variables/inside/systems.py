@@ -152,8 +152,11 @@ class Nbrewind(Bare):
         if self.named is None:
             import nbrewind
 
+            session = nbrewind.current()
+            if session is None:
+                raise RuntimeError("nbrewind is off")
             self.named = set()
-            nbrewind.current().on_rewound(self.moved)
+            session.on_rewound(self.moved)
         cost = dict(self.cpu)
         self.cpu.update(dict.fromkeys(self.METHODS, 0.0))
         return {"variables": cost}
