@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,15 +114,13 @@ class Documents(Housekeeping):
                 cells |= dict.fromkeys(cells_of_turns(moved_turns(timeline, move)))
         # A cell that runs, or is not saved yet, shows what is newer than the log.
         newer = {start.cell_id for start in list(self._started.values())}
-        states = {
-            identifier: state
-            for identifier, state in self._states([name for name in cells if name not in newer], timeline.line).items()
-        }
+        states = self._states([name for name in cells if name not in newer], timeline.line)
         missing: tuple[Insertion, ...] = ()
         texts = next((move for noted, move in reversed(moves) if noted.texts), None)
         if texts is not None:
-            wanted = self._texts(timeline.operation(texts.parent or texts.id))
-            states, missing = self._with_texts(states, wanted)
+            # What cannot be read stays as it is: the move is made, and the outputs go with it.
+            with suppress(RewindError):
+                states, missing = self._with_texts(states, self._texts(timeline.operation(texts.parent or texts.id)))
         return DocumentPatch(
             id=moves[-1][1].id, cells=tuple(states.values()), insertions=missing, texts=texts is not None
         )

@@ -111,13 +111,18 @@ def _row(session: Session, point: Point, operation: Operation, timeline: Timelin
         if operation.kind is OperationKind.ATTACH and operation.parent is None:
             code = "Start" + (f" · before {cells(timeline.turns[:1])}" if timeline.turns else "")
         what = _changes_text(session, operation) if operation.kind not in MOVES else ""
-        return (number, code, what, at, ""), Tone.MUTED
+        return (number, code, what, at, "notebook pending" if _is_pending(session, operation) else ""), Tone.MUTED
     number = f"[{point.number}]" if point.number is not None else "[ ]"
     if point.earlier_run:
         number += f"@{clock(point.at)}"
     stars = "".join(f"  ★{printable(name)}" for name in dict.fromkeys(point.names))
     mark, tone = _mark(point)
     return (number, first_line(point.code) + stars, _changes_text(session, operation), at, mark), tone
+
+
+def _is_pending(session: Session, operation: Operation) -> bool:
+    """Return whether the open notebook has still to agree to a move."""
+    return operation.kind in MOVES and session.pending_document == operation.id
 
 
 def _changes_text(session: Session, operation: Operation) -> str:

@@ -20,6 +20,7 @@ __all__ = ["Row", "RowMaker", "Standing", "is_empty"]
 
 _MOST_CODE = 2000
 _MOST_NAMES = 3
+_PENDING = "The open notebook does not show it yet: a page that has it open brings its outputs up to date."
 _KINDS = {
     OperationKind.TURN: "turn",
     OperationKind.EXTERNAL: "external",
@@ -39,12 +40,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What about an operation depends on others: its *names*, a later run with its number, whether it is in force."""
+    """What about an operation depends on others: its *names*, a later run with its number, whether it is in force.
+
+    *pending*: the open notebook does not agree to it yet.
+    """
 
     names: tuple[str, ...] = ()
     earlier_run: bool = False
     is_now: bool = False
     damage: str = ""
+    pending: bool = False
 
 
 class RowMaker:
@@ -70,6 +75,9 @@ class RowMaker:
             "earlier_run": standing.earlier_run,
             "is_now": standing.is_now,
         }
+        if standing.pending:
+            data["mark"] = {"text": "notebook pending", "tone": "warning"}
+            data["reasons"] = [_PENDING, *facts["reasons"]]
         if standing.damage:
             data["mark"] = {"text": "✕ damaged", "tone": "problem"}
             data["reasons"] = [printable(standing.damage), *facts["reasons"]]

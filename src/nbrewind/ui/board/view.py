@@ -98,7 +98,7 @@ class BoardMaker:
         names = _names(timeline)
         later: set[int] = set()
         now = next((found.id for found in reversed(timeline.line) if not self._is_hidden(found, timeline)), None)
-        damage = self._session.found_damage()
+        damage, pending = self._session.found_damage(), self._session.pending_document
         for operation in reversed(timeline.line):
             number = operation.turn.number if operation.turn is not None else None
             yield (
@@ -108,6 +108,7 @@ class BoardMaker:
                     earlier_run=number in later,
                     is_now=operation.id == now,
                     damage=damage.get(operation.id, ""),
+                    pending=operation.id == pending,
                 ),
             )
             if number is not None:
