@@ -52,11 +52,15 @@ ALLOCATING = frozenset(
 
 @dataclass(frozen=True)
 class Call:
-    """One change of the disk. *size* is that of a write, else 0."""
+    """One change of the disk. *size* is that of a write, else 0; *event* is the point of `KillAt` just before it.
+
+    A call that fails by itself has no point after it, so the points are not twice the places of the calls.
+    """
 
     name: str
     target: str
     size: int = 0
+    event: int = 0
 
 
 @dataclass
@@ -67,7 +71,7 @@ class Counter:
     events: int = 0
 
     def before(self, call: str, target: str, size: int) -> int | None:
-        self.calls.append(Call(call, target, size))
+        self.calls.append(Call(call, target, size, self.events))
         self.events += 1
         return None
 

@@ -142,7 +142,7 @@ class Stage:
             yield
         except BaseException as error:
             self.set(start)
-            calls = [f"{2 * at:4} {one.name} {one.target} {one.size}" for at, one in enumerate(counted(play).calls)]
+            calls = [f"{one.event:4} {one.name} {one.target} {one.size}" for one in counted(play).calls]
             error.add_note("\n".join([repr(probe), *calls]))
             raise
 

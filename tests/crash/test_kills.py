@@ -81,7 +81,7 @@ def test_recovery_killed_anywhere_is_recovered_by_the_next(ground: Path, name: s
     outcomes: Counter[str] = Counter()
     for point in points:
         stage.set()
-        assert run_forked(stage.play, KillAt(2 * point + 1)) == KILLED
+        assert run_forked(stage.play, KillAt(calls[point].event + 1)) == KILLED
         outcomes += killed_everywhere(stage, stage.recover, stage.save(), every=2)
 
     assert outcomes["before"] > 10

@@ -27,7 +27,7 @@ def test_move_of_files_and_variables_killed_anywhere_is_before_or_after(ground: 
     stage = MoveStage(ground)
     calls, begin = calls_of(stage)
     found = points(calls, begin)
-    committed = [KillAt(2 * at(calls, "fdatasync", "/log", last=True) + 1)]
+    committed = [KillAt(calls[at(calls, "fdatasync", "/log", last=True)].event + 1)]
     outcomes: Counter[str] = Counter()
     for probe in found if LONG else [*committed, *found[::24]]:
         stage.set()

@@ -25,7 +25,7 @@ _NOW_AND_THEN = 1 << 62
 
 def points(calls: list[Call], begin: int) -> list[fs.Probe]:
     """Return kills before and after each call from the *begin*-th on, and inside of each write."""
-    kills: list[fs.Probe] = [KillAt(point) for point in range(2 * begin, 2 * len(calls))]
+    kills: list[fs.Probe] = [KillAt(point) for point in range(calls[begin].event, calls[-1].event + 2)]
     earlier = sum(call.name == "write" for call in calls[:begin])
     torn: list[fs.Probe] = [TornAt(point) for point in range(earlier, sum(call.name == "write" for call in calls))]
     return kills + torn
@@ -96,11 +96,11 @@ def test_attach_after_a_death_killed_anywhere_is_made_up_for_by_the_next(ground:
     logged = at(calls, "write", "/log", last=True)
     torn = sum(call.name == "write" for call in calls[:logged])
     where: dict[str, fs.Probe] = {
-        "in the middle of the cell": KillAt(begin + over),
-        "at the last row": KillAt(2 * at(calls, "rename", "/turn-")),
-        "objects written, not logged": KillAt(2 * logged),
+        "in the middle of the cell": KillAt((calls[begin].event + calls[over].event) // 2),
+        "at the last row": KillAt(calls[at(calls, "rename", "/turn-")].event),
+        "objects written, not logged": KillAt(calls[logged].event),
         "logged in half": TornAt(torn),
-        "logged, journal still there": KillAt(2 * logged + 3),
+        "logged, journal still there": KillAt(calls[logged + 1].event + 1),
     }
     probe = where[death]
     stage.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Literal
+from typing import Final, Literal
 
 from nbrewind import fs
 from nbrewind.model import EntryKind, FileState, ObjectId, OperationId
@@ -13,10 +13,16 @@ from nbrewind.store.shadow.objects import DIRECTORY_MODE, TreeEntry
 from nbrewind.store.shadow.repository import ShadowRepository
 from nbrewind.store.shadow.writer import PackWriter
 
-__all__ = ["Archive", "Purpose"]
+__all__ = ["INTENT", "Archive", "Purpose", "reference"]
 
 Purpose = Literal["archive", "conflicts"]
 _FILE_MODE = 0o100644
+INTENT: Final = b"intent"
+
+
+def reference(operation: OperationId, purpose: Purpose = "archive") -> str:
+    """Return the name of the reference that names the archive of *operation*."""
+    return f"refs/nbrewind/{purpose}/{operation}"
 
 
 class Archive:
@@ -25,7 +31,8 @@ class Archive:
     Invariant: after `finish` returned, every state that `keep` gave can be read from the repository, across a power
     loss too; before, nothing may be touched in reliance on it.
     Layout: the commit's tree holds `manifest` (JSON rows of path and state) and one numbered entry for each kept
-    content, `<number>.chunks` beside it for a chunked one, so that plain git shows what was taken back.
+    content, `<number>.chunks` beside it for a chunked one, so that plain git shows what was taken back; and `intent`,
+    a copy of the intent's text, for the case that the intent is damaged.
     Crash rule: a pack that was not finished is swept by the repository; a finished one is named by its ref, which is
     durable before anything is touched, by the intent while there is one, and by the operation in the log.
     """
@@ -83,6 +90,10 @@ class Archive:
         self._add(path, state)
         return state
 
+    def keep_intent(self, text: bytes) -> None:
+        """Keep a copy of the intent's *text*."""
+        self._entries.append(TreeEntry(_FILE_MODE, INTENT, self.writer.zblob(text)))
+
     def finish(self) -> ObjectId | None:
         """Make all that was kept durable; return the commit that names it, None where nothing was kept."""
         if self._writer is None:
@@ -99,7 +110,7 @@ class Archive:
         """Name the commit by a ref, durably, so that maintenance keeps it after a power cut too."""
         if self.commit is not None:
             suffix = "" if self._purpose == "archive" else f"/{self.commit[:12]}"
-            self._repository.set_ref(f"refs/nbrewind/{self._purpose}/{self._operation}{suffix}", self.commit, sync=True)
+            self._repository.set_ref(f"{reference(self._operation, self._purpose)}{suffix}", self.commit, sync=True)
 
     def abort(self) -> None:
         """Drop what was not finished, and forget that it was written."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbrewind import fs
-from nbrewind.errors import DamagedObject, StoreError
+from nbrewind.errors import DamagedObject, MissingObject, StoreError
 from nbrewind.model import ObjectId, OperationId
+from nbrewind.resources.archive import INTENT, reference
 from nbrewind.store.codec import from_json, to_json
 from nbrewind.store.layout import SessionPaths, is_id
+from nbrewind.store.shadow.repository import ShadowRepository
 
-__all__ = ["Intent", "pending_intents", "read_intent", "remove_intent", "write_intent"]
+__all__ = ["Intent", "pending_intents", "read_intent", "recalled_intent", "remove_intent", "write_intent"]
 
 _MAGIC = "nbrewind-intent 1"
 _SUFFIX = ".intent"
@@ -37,6 +39,11 @@ class Intent:
         """Return each resource's part by its name."""
         return dict(self.resources)
 
+    @property
+    def text(self) -> bytes:
+        """Return it as JSON."""
+        return to_json(self).encode("ascii") + b"\n"
+
 
 def write_intent(paths: SessionPaths, intent: Intent) -> None:
     """Put *intent* on the disk, whole and durable: `<operation>.intent`, a head line with length and crc, and JSON.
@@ -49,7 +56,7 @@ def write_intent(paths: SessionPaths, intent: Intent) -> None:
     fs.make_directories(paths.intents)
     # The folder's own name: else a power cut could take a synced intent away together with its folder.
     fs.sync_directory(paths.root)
-    body = to_json(intent).encode("ascii") + b"\n"
+    body = intent.text
     head = f"{_MAGIC} {len(body)} {zlib.crc32(body):08x}\n".encode("ascii")
     fs.replace(_path(paths, intent.operation), head + body)
 
@@ -74,6 +81,24 @@ def read_intent(paths: SessionPaths, operation: OperationId) -> Intent:
     if intent.operation != operation:
         raise DamagedObject(f"The intent {path} belongs to {intent.operation}.", hint=_keep_reading(paths))
     return intent
+
+
+def recalled_intent(repository: ShadowRepository, operation: OperationId) -> Intent:
+    """Return the intent of *operation* from the copy in its archive, for the case that the intent itself is damaged.
+
+    Raises:
+        MissingObject: There is no copy.
+        StoreError: It cannot be read.
+    """
+    name = reference(operation)
+    commit = repository.refs(name).get(name)
+    if commit is not None:
+        for entry in repository.tree(repository.commit_tree(commit)):
+            if entry.name == INTENT:
+                intent = from_json(Intent, repository.read_text(entry.oid))
+                # The commit's own name cannot be in it.
+                return replace(intent, archive=commit)
+    raise MissingObject(f"No archive holds a copy of the intent of {operation}.")
 
 
 def remove_intent(paths: SessionPaths, operation: OperationId) -> None:
@@ -112,4 +137,7 @@ def _path(paths: SessionPaths, operation: OperationId) -> str:
 
 
 def _keep_reading(paths: SessionPaths) -> str:
-    return f"Everything can still be read and compared; no rewind runs while {paths.intents} holds it."
+    return (
+        f"All can still be read. To go on from the files as they stand now, move it away from {paths.intents}; "
+        "what stood there before is in the archive of that rewind."
+    )

@@ -11,7 +11,7 @@ from nbrewind.resources import Recoverers, RewindContext
 from nbrewind.resources.archive import Archive
 from nbrewind.resources.obstacles import refusal
 from nbrewind.rewind.critical import critical
-from nbrewind.rewind.intent import Intent, pending_intents, read_intent, remove_intent
+from nbrewind.rewind.intent import Intent, pending_intents, read_intent, recalled_intent, remove_intent
 from nbrewind.store.layout import SessionPaths
 from nbrewind.store.oplog import OperationLog
 from nbrewind.store.shadow.repository import ShadowRepository
@@ -48,6 +48,7 @@ def recover_session(
                 notes += _recover(paths, log, repository, recoverers, operation)
         except (OSError, RewindError) as error:
             refused = refusal("An earlier rewind is not yet put in order, so nothing changed", error)
+            refused.hint = getattr(error, "hint", "") or refused.hint
             if strict:
                 raise refused from error
             notes.append(Note(operation, f"this rewind could not be put in order: {refused.message}"))
@@ -61,7 +62,7 @@ def _recover(
     recoverers: Recoverers,
     operation: OperationId,
 ) -> tuple[Note, ...]:
-    intent = read_intent(paths, operation)
+    intent = _intent(paths, repository, operation)
     committed = _is_committed(log, intent)
     missing = sorted(name for name, _ in intent.resources if name not in recoverers)
     if missing:
@@ -76,6 +77,20 @@ def _recover(
     remove_intent(paths, operation)
     what = "a rewind that was interrupted is finished" if committed else "a rewind that was interrupted is put back"
     return (Note(operation, what), *notes)
+
+
+def _intent(paths: SessionPaths, repository: ShadowRepository, operation: OperationId) -> Intent:
+    """Return the intent of *operation*, where it is damaged from the copy in the archive.
+
+    Raises:
+        StoreError: Neither can be read.
+    """
+    try:
+        return read_intent(paths, operation)
+    except DamagedObject:
+        with contextlib.suppress(StoreError):
+            return recalled_intent(repository, operation)
+        raise
 
 
 def _is_committed(log: OperationLog, intent: Intent) -> bool:

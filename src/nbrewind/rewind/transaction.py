@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from nbrewind.errors import InconsistentState, RewindError, RewindRefused, RewindRolledBack
-from nbrewind.model import Note, Operation, RewindPlan
+from nbrewind.model import Note, ObjectId, Operation, RewindPlan
 from nbrewind.resources import Recoverers, Resource, RewindContext
 from nbrewind.resources.archive import Archive
 from nbrewind.resources.obstacles import blaming, refusal
@@ -101,6 +101,7 @@ class RewindTransaction:
             changes = tuple(change for resource in self._resources for change in resource.changes())
             operation = replace(operation, changes=changes, change_count=len(changes))
         with blaming("The archive of what would be taken back"):
+            context.archive.keep_intent(self._intent(operation, None).text)
             # Durable before anything else happens: from the first move on it may be the only place of those bytes.
             context.archive.finish()
             # Named before the intent: after a death another kernel may collect before this session is recovered.
@@ -110,16 +111,18 @@ class RewindTransaction:
             self._context.write_list(plan, operation)
         return operation
 
-    def _move(self, plan: RewindPlan, operation: Operation, archive: Archive) -> Operation:
-        intent = Intent(
+    def _intent(self, operation: Operation, archive: ObjectId | None) -> Intent:
+        return Intent(
             operation=operation.id,
             seq=operation.seq,
-            archive=archive.commit,
+            archive=archive,
             trust=self._context.trust,
             resources=tuple((resource.name, resource.intent()) for resource in self._resources),
         )
+
+    def _move(self, plan: RewindPlan, operation: Operation, archive: Archive) -> Operation:
         try:
-            write_intent(self._context.paths, intent)
+            write_intent(self._context.paths, self._intent(operation, archive.commit))
         except OSError as error:
             # Nothing was done, so an intent that cannot be removed either does no harm: it is put in order later.
             with contextlib.suppress(OSError):

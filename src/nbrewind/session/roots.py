@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nbrewind.errors import StoreError
 from nbrewind.model import ObjectId, Operation, SessionId
+from nbrewind.resources.archive import reference
 from nbrewind.rewind.intent import pending_intents, read_intent
 from nbrewind.store.layout import SessionPaths, StorePaths, is_id
 from nbrewind.store.oplog import read_log
@@ -61,7 +62,7 @@ def all_roots(store: StorePaths, repository: ShadowRepository) -> dict[str, Obje
     for session in _sessions(store):
         paths = store.session(session)
         # Before the log: an intent that goes meanwhile is in the log by then, or its rewind was put back.
-        wanted.update(_pending_archives(paths))
+        wanted.update(_pending_archives(paths, repository))
         reading = _reading(paths, session)
         for operation in reading.operations:
             wanted.update(roots_of(operation))
@@ -78,12 +79,13 @@ def _sessions(store: StorePaths) -> list[SessionId]:
         raise StoreError(f"The sessions in {store.root} cannot be listed: {error.strerror or error}.") from error
 
 
-def _pending_archives(paths: SessionPaths) -> Iterator[tuple[str, ObjectId]]:
+def _pending_archives(paths: SessionPaths, repository: ShadowRepository) -> Iterator[tuple[str, ObjectId]]:
     for operation in pending_intents(paths):
         try:
             archive = read_intent(paths, operation).archive
         except StoreError:
-            if operation in pending_intents(paths):
+            # What references name is kept anyway, and so is the archive of an intent that its copy stands in for.
+            if operation in pending_intents(paths) and reference(operation) not in repository.refs(_ARCHIVE):
                 raise
             continue
         if archive is not None:

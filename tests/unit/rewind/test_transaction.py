@@ -299,7 +299,7 @@ def test_archive_has_a_name_before_the_intent_does(scene: Scene) -> None:
     tree = scene.repository.tree(
         scene.repository.commit_tree(scene.repository.refs("refs/nbrewind/archive/")[names[0]])
     )
-    assert [entry.name for entry in tree] == [b"000000", b"manifest"]
+    assert [entry.name for entry in tree] == [b"000000", b"intent", b"manifest"]
 
 
 def test_damaged_copy_of_what_stands_is_written_anew(scene: Scene) -> None:
