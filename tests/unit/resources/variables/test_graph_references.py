@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import time
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,3 +192,41 @@ def test_a_task_that_goes_on_is_named(ground: Path) -> None:
         book.ns["stop"] = stop
         stop.set()  # type: ignore[attr-defined]
         thread.join()  # type: ignore[attr-defined]
+
+
+def test_a_weak_proxy_stands_for_the_very_object_again(ground: Path) -> None:
+    book = Notebook(ground)
+    book.run("import weakref\nclass A: pass\na = A(); a.x = 1; p = weakref.proxy(a); c = weakref.proxy(print)")
+    book.run("a.x = 2; del p")
+
+    book.back(1)
+
+    namespace: dict[str, Any] = book.ns
+    assert type(namespace["p"]) is weakref.ProxyType and type(namespace["c"]) is weakref.CallableProxyType
+    namespace["p"].x = 5
+    assert namespace["a"].x == 5
+
+
+def test_a_dead_proxy_is_dead_again(ground: Path) -> None:
+    book = Notebook(ground)
+    book.run("import weakref\nclass A: pass\na = A(); p = weakref.proxy(a); del a; x = 1")
+    book.run("p = 2; x = 2")
+
+    book.back(1)
+
+    assert type(book.ns["p"]) is weakref.ProxyType and book.ns["x"] == 1
+
+
+def test_memory_that_an_array_of_another_class_shares_is_named_and_never_forgotten(ground: Path) -> None:
+    book = Notebook(ground)
+    book.run("import numpy as np\nm = np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]); v = m[1:]; plain = np.arange(9)")
+    book.run("v[1:2] = 7", frozenset({"v"}))
+    assert any(note.subject == "m" and "shares memory" in note.reason for note in book.last.notes)
+    book.run("v[2] = 8; plain[0] = 5", frozenset({"v", "plain"}))
+
+    book.back(2)
+    namespace: dict[str, Any] = book.ns
+    assert namespace["m"].data.tolist() == [1, 2, 7, 4] and namespace["v"].data.tolist() == [2, 7, 4]
+    assert not any(note.subject == "plain" for note in book.last.notes)
+    book.back(1)
+    assert book.ns["m"].data.tolist() == [1, 2, 3, 4]

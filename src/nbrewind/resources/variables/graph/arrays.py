@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nbrewind.resources.variables.graph import rebuild
+from nbrewind.resources.variables.graph.objects import reduce_instance
 from nbrewind.resources.variables.graph.reducing import Reducing
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "make_view",
     "reduce_array",
     "reduce_memmap",
+    "reduce_other_array",
 ]
 
 SMALL = 2048
@@ -32,6 +34,7 @@ def reduce_array(pickler: Reducing, array: np.ndarray[Any, Any]) -> Any:
     order: Any
     if root is not array:
         return _reduce_view(pickler, array, root)
+    _extend(pickler, array, False)
     if array.dtype.hasobject:
         return array.__reduce_ex__(5)
     flags = array.flags
@@ -47,6 +50,19 @@ def reduce_array(pickler: Reducing, array: np.ndarray[Any, Any]) -> Any:
     number = pickler.buffer(array.ctypes.data, array.nbytes, array, writable=owned)
     order = "C" if flags.c_contiguous else "F"
     return make_array, (number, array.dtype, array.shape, order, flags.writeable)
+
+
+def reduce_other_array(pickler: Reducing, array: Any) -> Any:
+    """Reduce an array of a class of its own as that class says, which makes memory of its own again."""
+    _extend(pickler, array, True)
+    return reduce_instance(pickler, array)
+
+
+def _extend(pickler: Reducing, array: Any, apart: bool) -> None:
+    if array.nbytes:
+        start = int(array.__array_interface__["data"][0]) if array.flags.c_contiguous else _low(array)
+        end = start + array.nbytes if array.flags.c_contiguous else int(np.lib.array_utils.byte_bounds(array)[1])
+        pickler.extents.append((start, end, apart, id(array)))
 
 
 def reduce_memmap(pickler: Reducing, array: Any) -> Any:

@@ -124,7 +124,7 @@ def class_head(cls: type) -> tuple[object, ...]:
     members = None
     if isinstance(cls, enum.EnumMeta):
         named: Mapping[str, Any] = cls.__members__
-        members = {name: member._value_ for name, member in named.items()}
+        members = {name: getattr(member, "_value_", None) for name, member in named.items()}
     # What its instances say they are, as a mock does: it is given to a class when that is made, and never later.
     said = attributes.get("__class__")
     born = ({"__class__": said},) if said is not None and _has_no_cells(said) else ()

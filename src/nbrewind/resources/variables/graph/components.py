@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from nbrewind.resources.variables.graph.calls import Call, importable
@@ -16,6 +16,7 @@ _LOOSE: frozenset[type] = frozenset(
     | {types.CodeType, types.ModuleType, types.BuiltinFunctionType}
 )
 """Types whose objects nobody can change; that two names hold the very same one makes no difference."""
+_APART = "shares memory with another variable, and comes back with its own"
 _LOOSE_NAMES = frozenset(
     {
         ("datetime", "datetime"),
@@ -39,8 +40,9 @@ def _is_loose(value: object) -> bool:
     kind = type(value)
     if kind in _LOOSE:
         return True
-    if isinstance(value, type) or kind is types.FunctionType:
-        return isinstance(value, type) or importable(value)
+    # Not `isinstance`: a proxy answers for what it stands for.
+    if issubclass(kind, type) or kind is types.FunctionType:
+        return issubclass(kind, type) or importable(value)
     module = kind.__module__
     if (module, kind.__qualname__) in _LOOSE_NAMES:
         return True
@@ -78,10 +80,28 @@ def groups(streams: Mapping[str, Pickled], unlinked: set[int]) -> list[list[str]
                 parent[top(name)] = top(owner[place])
         for place in memo:
             owner.setdefault(place, name)
+    for name, other in _overlapping(streams):
+        if top(name) != top(other):
+            for one in (name, other):
+                streams[one].notes += [_APART] if _APART not in streams[one].notes else []
+            parent[top(name)] = top(other)
     found: dict[str, list[str]] = {}
     for name in streams:
         found.setdefault(top(name), []).append(name)
     return [sorted(names) for names in _ordered(found.values())]
+
+
+def _overlapping(streams: Mapping[str, Pickled]) -> Iterator[tuple[str, str]]:
+    """Yield names whose arrays share memory that no stream tells of: it changes together, and comes back apart."""
+    if not any(apart for stream in streams.values() for _, _, apart, _ in stream.extents):
+        return
+    found = sorted((*extent, name) for name, stream in streams.items() for extent in stream.extents)
+    reach, holder, is_apart, owner = 0, "", False, 0
+    for start, end, apart, array, name in found:
+        if start < reach and name != holder and array != owner and (apart or is_apart):
+            yield name, holder
+        if end > reach:
+            reach, holder, is_apart, owner = end, name, apart, array
 
 
 def _ordered(found: Iterable[list[str]]) -> list[list[str]]:

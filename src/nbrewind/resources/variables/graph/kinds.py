@@ -19,6 +19,7 @@ from nbrewind.resources.variables.graph.classes import reduce_class
 from nbrewind.resources.variables.graph.functions import reduce_cell, reduce_code, reduce_function
 from nbrewind.resources.variables.graph.living import reduce_database, reduce_file, reduce_widget
 from nbrewind.resources.variables.graph.objects import reduce_counter, reduce_instance, reduce_plain
+from nbrewind.resources.variables.graph.proxies import reduce_proxy
 from nbrewind.resources.variables.graph.reducing import Reducing
 from nbrewind.resources.variables.graph.unwritten import EXACT, reduce_exception, reduce_member, reduce_parser
 
@@ -159,6 +160,8 @@ _EXACT: dict[type, Reducer] = {
     type(OrderedDict().values()): reduce_view,
     type(OrderedDict().items()): reduce_view,
     weakref.ref: reduce_weak,
+    weakref.ProxyType: reduce_proxy,
+    weakref.CallableProxyType: reduce_proxy,
     weakref.WeakValueDictionary: reduce_weak_values,
     weakref.WeakKeyDictionary: reduce_weak_keys,
     weakref.WeakSet: reduce_weak_set,
@@ -178,6 +181,7 @@ _LATE_BASES: dict[tuple[str, str], tuple[str, str]] = {
     ("pandas", "Index"): ("frames", "reduce_index"),
     ("pandas.core.generic", "NDFrame"): ("frames", "reduce_frame"),
     ("torch", "Tensor"): ("tensors", "reduce_tensor"),
+    ("numpy", "ndarray"): ("arrays", "reduce_other_array"),
 }
 _INHERITED: dict[tuple[str, str], Reducer] = {
     ("builtins", "type"): reduce_class,

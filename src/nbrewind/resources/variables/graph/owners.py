@@ -45,7 +45,7 @@ def _parents(root: object, namespace: dict[str, object], handles: set[int]) -> d
     todo, seen = [root], {id(root), id(namespace)}
     while todo and len(seen) < _MOST:
         parent = todo.pop()
-        if id(parent) in handles or isinstance(parent, _CLOSED):
+        if id(parent) in handles or issubclass(type(parent), _CLOSED):
             continue
         for child in gc.get_referents(parent):
             parents.setdefault(id(child), []).append(parent)
@@ -63,6 +63,6 @@ def _is_library(value: object) -> bool:
         and kind.__reduce_ex__ is object.__reduce_ex__
         and kind.__reduce__ is object.__reduce__
         and getattr(kind, "__getstate__", None) is getattr(object, "__getstate__", None)
-        and not isinstance(value, _CONTAINERS)
-        and not isinstance(value, _CLOSED)
+        and not issubclass(kind, _CONTAINERS)
+        and not issubclass(kind, _CLOSED)
     )

@@ -36,7 +36,8 @@ class Pickled:
     """One stream and what it names outside itself.
 
     *tokens* of objects kept by reference, with their types, *quiet* those whose state is in the stream; *outside* are
-    the buffers that pickle itself asks for. *memo* is the pickler, which knows all objects, while it lives.
+    the buffers that pickle itself asks for. *memo* is the pickler, which knows all objects, while it lives. *extents*
+    are beginning and end of the memory of arrays, whether they come back with memory of their own, and identity.
     """
 
     stream: bytes
@@ -49,6 +50,7 @@ class Pickled:
     outside: tuple[int, ...] = ()
     handles: list[object] = field(default_factory=list)
     memo: Any = None
+    extents: list[tuple[int, int, bool, int]] = field(default_factory=list)
 
 
 class _Sink(io.RawIOBase):
@@ -85,6 +87,7 @@ class _Common:
         self.current: object = None
         self.since = 0.0
         self.reduced: set[int] = set()
+        self.extents: list[tuple[int, int, bool, int]] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._size = 0
 
@@ -175,6 +178,7 @@ def pickled(value: object, census: Census) -> Pickled:
         tuple(pickler.outside),
         pickler.handles,
         pickler,
+        pickler.extents,
     )
 
 

@@ -210,6 +210,16 @@ def dead() -> weakref.ref[_Mortal]:
     return weakref.ref(_Mortal())
 
 
+def proxy(target: object, callback: Any = None) -> Any:
+    """Return a weak proxy."""
+    return weakref.proxy(target, callback)
+
+
+def dead_proxy() -> Any:
+    """Return a weak proxy of nothing."""
+    return weakref.proxy(_Mortal())
+
+
 def weak_values(cls: type, items: list[tuple[object, object]]) -> Any:
     """Return a dictionary with weak values."""
     return cls(items)

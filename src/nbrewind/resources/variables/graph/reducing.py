@@ -34,6 +34,7 @@ class Reducing(Protocol):
     current: object
     since: float
     reduced: set[int]
+    extents: list[tuple[int, int, bool, int]]
 
     @property
     def census(self) -> Shared:
