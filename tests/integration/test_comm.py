@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.front_end import FrontEnd
+from tests.front_end import FrontEnd, Refused
 
 pytestmark = pytest.mark.kernel
 
@@ -629,3 +629,39 @@ def test_a_preview_says_that_outputs_stay_only_where_nobody_brings_them_back(ker
     kernel.run("%load_ext nbrewind")
 
     assert "stay visible here" in kernel.run("%rewind to 1").text
+
+
+SLOW = """
+def slowly():
+    import time
+    from nbrewind.store.shadow.repository import ShadowRepository
+    whole = ShadowRepository.verify_content
+    def verify(repository, state):
+        time.sleep(0.1)
+        return whole(repository, state)
+    ShadowRepository.verify_content = verify
+slowly()
+"""
+
+
+def test_a_long_move_tells_how_far_it_is_and_can_be_stopped_before_anything_moves(kernel, workspace, front_ends):
+    front_end = front_ends(subshell=True)
+    workspace.write({f"data/{number}": "1" for number in range(60)})
+    front_end.hello()
+    kernel.run("1")
+    kernel.run("for number in range(60): open(f'data/{number}', 'w').write('2')")
+    point = row(front_end.board_where(saved(2)), 1)["id"]
+    kernel.run(SLOW, silent=True)
+    before = workspace.tree()
+    preview = front_end.ask("preview", target=point)
+
+    move = front_end.send("confirm", token=preview["token"])
+    told = front_end.push("progress")
+    assert (told["of"], told["cancel"]) == (move, True) and 0 < told["done"] < told["total"]
+    assert front_end.ask("cancel", of=move)["cancelled"]
+
+    with pytest.raises(Refused, match=r"interrupted.*Nothing changed"):
+        front_end.reply(move)
+    assert workspace.tree() == before
+    assert front_end.ask("cancel", of=move)["cancelled"] is False
+    assert kernel.run(write("a", "1")).status == "ok"

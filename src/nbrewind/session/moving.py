@@ -37,6 +37,7 @@ class Moving(Recalling):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._sealed: Snapshot | None = None
+        self.progress: Callable[[int, int], None] | None = None
 
     def rewind(self, plan: RewindPlan) -> RewindResult:
         """Carry out *plan*: all of it or nothing.
@@ -137,6 +138,7 @@ class Moving(Recalling):
                 writable_files=writable_files,
                 vault=parts.vault,
                 times=times,
+                progress=self.progress or (lambda done, total: None),
                 linked=lambda path: group.paths if linked is not None and (group := linked(path)) is not None else (),
             )
             context = TransactionContext(

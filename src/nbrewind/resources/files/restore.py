@@ -66,7 +66,9 @@ class FilesResource:
         outside: bool = True,
         vault: Vault | None = None,
         times: Mapping[str, int] | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
+        self._progress = progress
         self._places = Places(root)
         self._times = times or {}
         self._vault = Vault() if vault is None else vault
@@ -102,9 +104,12 @@ class FilesResource:
         except Contradiction as error:
             raise RewindRefused(RefusalReason.CONFLICT, f"{error}. Nothing changed.") from error
         Preflight(moves, self._places, self._inspection.repository, survey.present).check()
-        for move in moves:
+        total = len(moves) + len(survey.steps)
+        for done, move in enumerate(moves, 1):
             self._verify(move)
-        for step in survey.steps:
+            self._progress(done, total)
+        for done, step in enumerate(survey.steps, 1 + len(moves)):
+            self._progress(done, total)
             if step.moved_to is None and step.current is not None:
                 self._archive(step, survey.present(step.path), step.current, statuses[step.path])
         for move in moves:

@@ -24,6 +24,7 @@ from nbrewind.ui.comm.client import Client
 from nbrewind.ui.comm.faults import fault_data, unexpected_data
 from nbrewind.ui.comm.herald import Herald
 from nbrewind.ui.comm.moves import Moves
+from nbrewind.ui.comm.progress import Progress
 from nbrewind.ui.comm.protocol import VERSION, Request, checked, checked_hello
 
 __all__ = ["CommServer"]
@@ -47,6 +48,7 @@ class CommServer:
         self._herald = Herald(self._push_boards)
         self._errands = Worker()
         self._mover: Client | None = None
+        self._progress: Progress | None = None
         self._ends: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -142,7 +144,7 @@ class CommServer:
         elif verb == "board":
             self._answer_board(client, request)
         elif verb == "cancel":
-            client.reply(request.id, self._cancel(request))
+            client.reply(request.id, self._cancel(client, request))
         elif verb in self._answers.verbs:
             client.reply(request.id, self._answers.verbs[verb](request))
         elif verb in moves.previews:
@@ -172,9 +174,12 @@ class CommServer:
         else:
             client.reply_board(request.id, request.text("revision"), self._board.board())
 
-    def _cancel(self, request: Request) -> dict[str, Any]:
+    def _cancel(self, client: Client, request: Request) -> dict[str, Any]:
         if request.text("of"):
-            return {"cancelled": False, "text": "It cannot be stopped any more."}
+            progress = self._progress
+            stopped = progress is not None and progress.stop(client, request.text("of"))
+            text = "It is being stopped." if stopped else "It cannot be stopped any more."
+            return {"cancelled": stopped, "text": text}
         dropped = self._moves.cancel(request.text("token"))
         text = "Dropped. Nothing changed." if dropped else "There was nothing to drop. Nothing changed."
         return {"cancelled": dropped, "text": text}
@@ -192,11 +197,12 @@ class CommServer:
     def _move(self, client: Client, request: Request) -> None:
         def act() -> dict[str, Any]:
             # Only here, on the main thread: one move at a time.
-            self._mover = client
+            self._mover, self._progress = client, Progress(client, request.id)
+            self._session.progress = self._progress
             try:
                 return self._moves.moves[request.verb](request)
             finally:
-                self._mover = None
+                self._session.progress = self._progress = self._mover = None
 
         data = self._moves.on_main_thread(act)
         if "operation" in data:
