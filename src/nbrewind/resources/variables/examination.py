@@ -14,7 +14,7 @@ from sys import getrefcount
 from nbrewind.model import Note, VariableState
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.buffers import BufferTable
-from nbrewind.resources.variables.graph.calls import Call
+from nbrewind.resources.variables.graph.calls import Call, name_of
 from nbrewind.resources.variables.graph.census import Census
 from nbrewind.resources.variables.graph.classes import class_head, class_state
 from nbrewind.resources.variables.graph.components import groups
@@ -112,7 +112,9 @@ class Examination:
         # With one more reference than those of the namespace, of this object, this name and the call, it is shared.
         references = getrefcount(value)
         slices = None
-        if type(value) in (list, dict) and len(value) >= LEAST:  # type: ignore[arg-type]  # its exact type
+        kind = type(value)
+        # Not `in`: a metaclass may say that its classes equal everything.
+        if (kind is list or kind is dict) and len(value) >= LEAST:  # type: ignore[arg-type]  # its exact type
             shown = self._shown()
             if references - shown.get(id(value), 0) <= _ALONE:
                 slices = sliced(value, self._memory.proved.get(name, frozenset()), shown)
@@ -158,13 +160,14 @@ class Examination:
                 reason = str(error)
             except (RecursionError, MemoryError):
                 reason = "nested too deeply or too large"
+            except Exception as error:  # noqa: BLE001 - a metaclass of the user's that answers in its own way
+                reason = f"it cannot be looked at ({type(error).__name__})"
         return self._reference(name, value, reason)
 
     def _reference(self, name: str, value: object, reason: str) -> Pickled:
-        kind = type(value)
         self._how[name] = ("reference", reason)
         token = self.census.references.token(value)
-        described = f"{kind.__module__}.{kind.__qualname__}"
+        described = name_of(type(value))
         self.census.unlinked.add(id(value))
         # Three words, and the last resort: the deadline that led here does not count for it.
         self.census.deadline = math.inf

@@ -28,7 +28,10 @@ from nbrewind.store.shadow.repository import ShadowRepository
 
 __all__ = ["Loaded", "Loader"]
 
-_LIMIT = 60.0
+_ONE, _LIMIT, _LEAST = 10.0, 60.0, 1.0
+"""Seconds for one component, for all, and for one when that is over."""
+_SPEED = 10 << 20
+_AGAIN = 1.0
 _LOCKS = frozenset({"_thread.lock", "_thread.RLock"})
 
 
@@ -76,6 +79,7 @@ class Loader:
         self._bases = 0
         self._done: set[tuple[str, ...]] = set()
         self._row: Row | None = None
+        self._until = 0.0
         self._lost: list[str] = []
         self._kept: list[str] = []
         self.loaded = Loaded()
@@ -88,16 +92,26 @@ class Loader:
         Raises:
             StoreError: Something cannot be read.
         """
-        end = time.monotonic() + _LIMIT
         self._queue = list(rows)
-        try:
-            with time_limit(lambda: time.monotonic() > end), rebuild.use(self), searching(self._search):
-                while self._queue:
-                    self._build(self._queue.pop())
-        except TimeUp:
-            for row in [*self._queue, *([self._row] if self._row is not None else [])]:
-                self.loaded.failed.update(dict.fromkeys(row.names, "loading it takes too long"))
+        end = time.monotonic() + _LIMIT
+        with time_limit(self._overdue), rebuild.use(self), searching(self._search):
+            while self._queue:
+                row = self._queue.pop()
+                size = sum(buffer.size for buffer in row.buffers)
+                self._until = min(time.monotonic() + _ONE, max(end, time.monotonic() + _LEAST)) + size / _SPEED
+                try:
+                    self._build(row)
+                except TimeUp:
+                    self._row, self._lost, self._kept = None, [], []
+                    self.loaded.failed.update(dict.fromkeys(row.names, "loading it takes too long"))
         return self.loaded
+
+    def _overdue(self) -> bool:
+        """Return whether the component takes too long; once, and again only to those who do not take it for an end."""
+        if time.monotonic() < self._until:
+            return False
+        self._until = time.monotonic() + _AGAIN
+        return True
 
     def _build(self, row: Row) -> None:
         """Build one component, unless it is built already; comes back here for a class that its objects need."""

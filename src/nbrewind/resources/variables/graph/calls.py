@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Call", "importable"]
+__all__ = ["Call", "importable", "name_of"]
 
 
 class Call:
@@ -32,3 +32,11 @@ def importable(value: Any) -> bool:
     except Exception:  # noqa: BLE001 - `__getattr__` of a module or class may be anything
         return False
     return found is value
+
+
+def name_of(kind: type) -> str:
+    """Return module and name of a class, whatever its metaclass says of it."""
+    try:
+        return f"{kind.__module__}.{kind.__qualname__}"
+    except Exception:  # noqa: BLE001 - it is the user's code
+        return f"__main__.{type.__dict__['__qualname__'].__get__(kind)}"

@@ -107,6 +107,10 @@ def _public(cls: type) -> tuple[str, str] | None:
 
 def _creatable(metaclass: type) -> bool:
     """Return whether a class of *metaclass* can be made without running code of a library."""
+    own = [one for one in metaclass.__mro__ if one.__module__ == "__main__"]
+    if any(name in vars(one) for one in own for name in ("__getattribute__", "__eq__", "__hash__")):
+        # Nothing can be asked of a class that answers, compares or hashes by itself.
+        return False
     for one in metaclass.__mro__:
         if one in (type, ABCMeta, enum.EnumMeta):
             return True

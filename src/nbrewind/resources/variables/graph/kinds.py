@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import gc
 import importlib
@@ -249,7 +250,7 @@ _HOOKS = (
 
 def _is_plain(kind: type) -> bool:
     """Return whether nothing but Python's own code runs when an instance of *kind* is reduced."""
-    if kind.__module__ != "__main__":
+    if kind.__module__ != "__main__" or kind in copyreg.dispatch_table:
         # Landmarks are looked for among instances of library classes.
         return False
     for base in kind.__mro__[:-1]:

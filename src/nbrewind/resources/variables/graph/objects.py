@@ -6,6 +6,7 @@ import copyreg
 import sys
 import time
 from collections import Counter
+from itertools import islice
 from sys import getrefcount
 from typing import Any
 
@@ -31,6 +32,9 @@ _TRANSPARENT = (
     "_",
 )
 """Modules whose objects keep nothing that follows from the memory of an array they hold."""
+
+
+_PART, _MOST = 1 << 16, 1 << 24
 
 
 class _Probe:
@@ -103,7 +107,7 @@ def _checked(value: object, reduced: Any) -> Any:
     if isinstance(reduced, str):
         if value.__module__ == "__main__":
             # A name of the notebook may be another's by the time it is looked up.
-            return object.__reduce_ex__(value, _PROTOCOL)
+            return _as_it_stands(value)
         if getattr(sys.modules[value.__module__], reduced) is not value:
             raise TypeError("not the object of that name")
         return reduced
@@ -117,9 +121,36 @@ def _checked(value: object, reduced: Any) -> Any:
     pairs = reduced[4] if len(reduced) > 4 else None
     if items is None and pairs is None:
         return reduced
-    listed = None if items is None else iter(list(items))
-    paired = None if pairs is None else iter([(key, one) for key, one in pairs])
+    listed = None if items is None else iter(_read(items))
+    paired = None if pairs is None else iter([(key, one) for key, one in _read(pairs)])
     return (*reduced[:3], listed, paired, *reduced[5:])
+
+
+def _read(items: Any) -> list[Any]:
+    """Return what *items* yields; in parts, since only between two calls of C an end can be put to what has none.
+
+    Raises:
+        TypeError: It has no end.
+    """
+    found: list[Any] = []
+    source = iter(items)
+    while part := list(islice(source, _PART)):
+        found += part
+        if len(found) > _MOST:
+            raise TypeError("too many items")
+    return found
+
+
+def _as_it_stands(value: object) -> Any:
+    """Return the reduction of an instance to its class and attributes, whatever it says itself.
+
+    Raises:
+        TypeError: It is more than these.
+    """
+    kind = type(value)
+    if kind.__basicsize__ > object.__basicsize__ + 2 * tuple.__itemsize__ or kind.__itemsize__:
+        raise TypeError("more than attributes")
+    return _NEW, (kind,), dict(getattr(value, "__dict__", ())) or None
 
 
 def reduce_counter(pickler: Reducing, value: Any) -> Any:

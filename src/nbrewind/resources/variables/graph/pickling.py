@@ -16,6 +16,7 @@ from typing import Any
 
 from nbrewind.resources.variables.graph import rebuild
 from nbrewind.resources.variables.graph.buffers import CHUNK, Buffer
+from nbrewind.resources.variables.graph.calls import name_of
 from nbrewind.resources.variables.graph.census import Census
 from nbrewind.resources.variables.graph.fence import TimeUp
 from nbrewind.resources.variables.graph.kinds import reducer_of
@@ -94,24 +95,24 @@ class _Common:
     def reducer_override(self, value: object) -> Any:
         kind = type(value)
         reducers = self.census.reducers
-        reduce = reducers.get(kind)
-        if reduce is None:
-            reduce = reducers[kind] = reducer_of(kind)
+        try:
+            reduce = reducers.get(kind)
+            if reduce is None:
+                reduce = reducers[kind] = reducer_of(kind)
+        except Exception:  # noqa: BLE001 - a metaclass of the user's that compares, hashes or answers in its own way
+            return self.by_reference(value)
         return reduce(self, value)
 
     def quiet_reference(self, value: object) -> str:
         token = self.census.references.token(value)
-        kind = type(value)
-        self.quiet[token] = f"{kind.__module__}.{kind.__qualname__}"
+        self.quiet[token] = name_of(type(value))
         self.census.unlinked.add(id(value))
         self.opaque = True
         return token
 
     def by_reference(self, value: object) -> Any:
         token = self.census.references.token(value)
-        kind = type(value)
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        self.tokens[token] = name
+        name = self.tokens[token] = name_of(type(value))
         self.census.unlinked.add(id(value))
         self.handles.append(value)
         return rebuild.kept, (token, name)

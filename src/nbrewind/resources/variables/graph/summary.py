@@ -21,6 +21,13 @@ _short.maxlevel = 2
 
 def summary(value: Any, size: int, digest: str, how: str) -> VariableState:
     """Return what there is to say of *value*; *size* and *digest* are those of its stream and buffers."""
+    try:
+        return _summary(value, size, digest, how)
+    except Exception:  # noqa: BLE001 - its metaclass may do anything, also when only compared
+        return VariableState("object", None, "", None, size, "", digest, how)
+
+
+def _summary(value: Any, size: int, digest: str, how: str) -> VariableState:
     kind = type(value)
     module = kind.__module__
     name = kind.__qualname__ if module in ("builtins", "__main__") else f"{module}.{kind.__qualname__}"
