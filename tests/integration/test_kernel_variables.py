@@ -182,3 +182,13 @@ def test_what_cannot_come_back_stands_under_a_head_of_its_own(kernel):
     lines = [line.strip() for line in kernel.run("%rewind to 2").text.split("<div")[0].splitlines()]
     head = lines.index("Keep their present state:")
     assert lines[head + 1] == "g: the same object, not a copy of then (generator)"
+
+
+def test_command_line_tells_a_variable_without_loading_it(kernel):
+    kernel.run("x = [1, 2]")
+    kernel.run("x = 3")
+    kernel.run("%rewind to 1 --yes")
+
+    said = kernel.run("!{__import__('sys').executable} -m nbrewind.ui.cli get x --from 1").text
+
+    assert "x, just after [1]: list of 2: [1, 2]" in said

@@ -22,6 +22,7 @@ from nbrewind.session.notebooks import became
 from nbrewind.session.recoverers import recoverers
 from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
+from nbrewind.session.trust import StoreTrust, is_unfinished
 from nbrewind.session.variables import Variables
 from nbrewind.store.frames import Damage
 from nbrewind.store.layout import (
@@ -58,17 +59,23 @@ def open_writable_store(settings: Settings) -> StorePaths:
     Raises:
         StoreError: it cannot be opened (StoreTooNew, StoreReadOnly).
     """
+    # What was there before its version line was made by somebody else.
+    is_new = not any(os.path.lexists(f"{settings.store_dir}/{name}") for name in ("format", "sessions", "shadow"))
     store = open_store(settings.store_dir, workspace=settings.workspace)
+    if is_new:
+        with contextlib.suppress(StoreError):
+            StoreTrust(store, settings.key_file).believe(told=False)
     if (store.root + os.sep).startswith(settings.workspace.rstrip("/") + os.sep):
         with contextlib.suppress(FileExistsError):
             fs.write_new(f"{store.root}/.gitignore", b"*\n")
     return store
 
 
-def hold_free(store: StorePaths, notebook: str, holder: str) -> Held:
+def hold_free(store: StorePaths, notebook: str, holder: str, *, believed: bool = True) -> Held:
     """Take the newest session of *notebook* (or of none) that nobody holds, else begin one.
 
-    A session whose notebook was renamed to *notebook* since is one of it.
+    A session whose notebook was renamed to *notebook* since is one of it. In a store that is not *believed*, unfinished
+    ones are left alone: to finish one is to do what whoever wrote it says.
 
     Raises:
         StoreError: nothing can be written.
@@ -77,6 +84,8 @@ def hold_free(store: StorePaths, notebook: str, holder: str) -> Held:
         paths = store.session(session)
         try:
             if is_held(paths) is not None or not _is_of(paths, notebook):
+                continue
+            if not believed and is_unfinished(paths):
                 continue
             return hold(store, session, holder)
         except (SessionLocked, StoreError):

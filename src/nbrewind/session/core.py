@@ -33,6 +33,7 @@ from nbrewind.session.mainthread import MainThread
 from nbrewind.session.mutex import Mutex
 from nbrewind.session.secrecy import Secrecy
 from nbrewind.session.shell import ShellPort
+from nbrewind.session.trust import StoreTrust
 from nbrewind.session.variables import Variables
 from nbrewind.store.layout import SessionPaths, StorePaths, new_operation_id
 from nbrewind.store.locks import GcLock, SessionLock
@@ -134,6 +135,7 @@ class Core:
         self.watcher: Callable[[], None] | None = None
         self._parked: Parked | None = None
         self._generation = parts.gc.generation()
+        self._trust = StoreTrust(parts.store, parts.settings.key_file)
 
     @property
     def workspace(self) -> str:

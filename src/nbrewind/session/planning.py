@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from nbrewind.capture import hook
 from nbrewind.errors import InconsistentState, RefusalReason, RewindError, RewindRefused, TargetError, clipped
-from nbrewind.model import FileState, Note, Operation, OperationId, PlanOptions, RewindPlan
+from nbrewind.model import Change, FileState, Note, Operation, OperationId, PlanOptions, RewindPlan
 from nbrewind.resources.files.tree import diff
-from nbrewind.rewind.evidence import Difference, Evidence
+from nbrewind.rewind.evidence import Difference, Evidence, is_outside
 from nbrewind.rewind.intent import pending_intents
 from nbrewind.rewind.plan import plan_redo, plan_restore, plan_rewind, plan_undo
 from nbrewind.rewind.recovery import recover_session
@@ -29,6 +29,7 @@ __all__ = ["Planning"]
 
 _LONGEST_NAME = 200
 _T = TypeVar("_T")
+_NOT_BELIEVED = "outside the workspace, and this store was not made by you on this machine"
 
 
 class Planning(Idling):
@@ -47,7 +48,7 @@ class Planning(Idling):
             return self._planned(self.resolve(target).operation, options or PlanOptions())
 
     def _planned(self, goal: OperationId, options: PlanOptions) -> RewindPlan:
-        return self._with_variables(plan_rewind(self._evidence(), goal, options))
+        return self._held_back(self._with_variables(plan_rewind(self._evidence(), goal, options)))
 
     def _with_variables(self, plan: RewindPlan) -> RewindPlan:
         """Return *plan* with what becomes of variables."""
@@ -61,7 +62,7 @@ class Planning(Idling):
             UsageError: there is nothing to undo.
         """
         with self._planning():
-            return self._with_variables(plan_undo(self._evidence(), options or PlanOptions()))
+            return self._held_back(self._with_variables(plan_undo(self._evidence(), options or PlanOptions())))
 
     def plan_redo(self, options: PlanOptions | None = None) -> RewindPlan:
         """Return the plan that takes the last undo back.
@@ -71,19 +72,21 @@ class Planning(Idling):
             UsageError: there is nothing to redo.
         """
         with self._planning():
-            return self._with_variables(plan_redo(self._evidence(), options or PlanOptions()))
+            return self._held_back(self._with_variables(plan_redo(self._evidence(), options or PlanOptions())))
 
     def plan_restore(self, paths: Sequence[str], target: str, options: PlanOptions | None = None) -> RewindPlan:
         """Return the plan that brings single *paths* back from *target*; `options.destination` puts one beside.
 
         Raises:
             TargetError: a path was not there then.
-            RewindRefused: as `plan`; (outside-workspace) the destination is a place that no point covers.
+            RewindRefused: as `plan`; (outside-workspace) the destination is a place that no point covers;
+                (untrusted-store) a path lies outside, and the store is somebody else's.
         """
         with self._planning():
             goal = self.timeline.operation(self.resolve(target).operation)
             chosen = options or PlanOptions()
             found = tuple(self._known_name(path, goal) for path in paths)
+            self._require_belief((*found, chosen.destination))
             if chosen.destination:
                 chosen = replace(chosen, destination=self._destination(chosen.destination, found))
             return plan_restore(self._evidence(), found, goal.id, replace(chosen, paths=found))
@@ -198,7 +201,7 @@ class Planning(Idling):
         notebooks = (self._parts.coverage.within(name) for name in names)
         return Evidence(
             timeline=self.timeline,
-            changes_of=self.changes_of,
+            changes_of=self.changes_of if self._trust.holds else self._changes_inside,
             tree_of=self.tree,
             current=self.state_now,
             difference=self._difference,
@@ -206,6 +209,36 @@ class Planning(Idling):
             remembered=lambda path, state: self._parts.vault.holds(self._absolute(path), state),
             force_deletions=self.settings.force_deletions,
         )
+
+    def _changes_inside(self, operation: Operation) -> tuple[Change, ...]:
+        """Return what an operation of a store that is not believed changed in the workspace."""
+        return tuple(
+            change
+            for change in self.changes_of(operation)
+            if not is_outside(change.path) and not is_outside(change.moved_to or "")
+        )
+
+    def _require_belief(self, paths: Sequence[str]) -> None:
+        outside = next(filter(is_outside, paths), "")
+        if outside and not self._trust.holds:
+            raise RewindRefused(
+                RefusalReason.UNTRUSTED_STORE,
+                f"Not restored, nothing changed: {clipped(outside)} lies {_NOT_BELIEVED}.",
+                hint="%rewind trust, if you know where this store comes from.",
+            )
+
+    def _held_back(self, plan: RewindPlan) -> RewindPlan:
+        """Return *plan*, naming what lies outside the workspace and stays, since the store is somebody else's."""
+        if self._trust.holds:
+            return plan
+        turns = (*plan.taken_back, *plan.brought_back)
+        paths = {
+            change.path
+            for turn in turns
+            for change in self.changes_of(self.timeline.operation(turn))
+            if is_outside(change.path)
+        }
+        return replace(plan, kept=(*plan.kept, *(Note(path, _NOT_BELIEVED) for path in sorted(paths))))
 
     def _difference(self, first: Operation, second: Operation) -> Iterator[Difference]:
         trees = self.tree(first), self.tree(second)

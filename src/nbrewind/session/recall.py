@@ -46,6 +46,8 @@ class Recalling(Planning):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._recalled: VariablesSnapshot | None = None
+        if self._parts.variables is not None:
+            self._parts.variables.key.trusted = self._trust.is_told
 
     def _stored(self, address: ObjectId) -> StoredVariables:
         """Return what is stored at *address*, its seal checked.
@@ -197,9 +199,14 @@ class Recalling(Planning):
         raise TargetError(f"No earlier kernel left variables here. {NOTHING_CHANGED}", hint="%rewind lists the points.")
 
     def trust(self) -> None:
-        """Load what somebody else stored, in this kernel."""
+        """Believe this store from now on: load its variables, and change files outside the workspace for it.
+
+        Raises:
+            StoreError: that cannot be written down, so it holds in this process only.
+        """
         if self._parts.variables is not None:
             self._parts.variables.key.trusted = True
+        self._trust.believe(told=True)
 
     # -- looks ----------------------------------------------------------------------------------------------------
 

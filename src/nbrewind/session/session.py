@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from nbrewind.errors import StoreError
+from nbrewind.errors import RefusalReason, RewindRefused, StoreError
 from nbrewind.model import SessionId, Settings
 from nbrewind.resources.variables.ports import KernelPort
 from nbrewind.session.attach import hold, hold_free, looking_parts, open_writable_store, wire
@@ -17,6 +17,7 @@ from nbrewind.session.documents import Documents
 from nbrewind.session.points import Difference, HistoryRow, Line, Point
 from nbrewind.session.shell import ShellMove, ShellPort
 from nbrewind.session.status import Status
+from nbrewind.session.trust import StoreTrust, is_unfinished
 from nbrewind.session.turns import TurnEnd, TurnStart
 from nbrewind.store.layout import find_store, list_sessions
 
@@ -65,7 +66,8 @@ class Session(Documents):
         """
         _require_utf8()
         store = open_writable_store(settings)
-        held = hold_free(store, notebook, kernel or "a script")
+        believed = StoreTrust(store, settings.key_file).holds
+        held = hold_free(store, notebook, kernel or "a script", believed=believed)
         try:
             parts = wire(settings, store, held, notebook=notebook, kernel=kernel, shell=shell, namespace=namespace)
             session = cls(parts)
@@ -87,12 +89,19 @@ class Session(Documents):
         Raises:
             StoreError: there is no such store or session.
             SessionLocked: a kernel holds it (only without *readonly*).
+            RewindRefused: (untrusted-store) somebody else's, and unfinished (only without *readonly*).
         """
         _require_utf8()
         if readonly:
             return cls(looking_parts(settings, session))
         known = looking_parts(settings, session)
         store = open_writable_store(settings)
+        if not StoreTrust(store, settings.key_file).holds and is_unfinished(store.session(known.session)):
+            raise RewindRefused(
+                RefusalReason.UNTRUSTED_STORE,
+                "Nothing changed: this session is unfinished, and its store was not made by you on this machine.",
+                hint="If you know where it comes from: nbrewind trust --yes.",
+            )
         held = hold(store, known.session, "the command line")
         try:
             opened = cls(wire(settings, store, held, notebook=known.notebook, kernel="", shell=None))

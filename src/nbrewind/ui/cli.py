@@ -148,6 +148,35 @@ def name(text: str, **options: Any) -> None:
 
 
 @cli.command()
+@click.argument("name")
+@click.option("--from", "source", required=True, help='A point: 3, "before 3", a name, an id.')
+@common
+def get(name: str, source: str, **options: Any) -> None:
+    """Say what a variable was at a point. Its value is loaded in kernels only: %rewind get."""
+    run(Call(verb="get", target=source, paths=(name,)), **options)
+
+
+@cli.command()
+@click.argument("target", nargs=-1)
+@common
+def recover(target: tuple[str, ...], workspace: str, store: str, session: str, as_json: bool) -> None:
+    """Bring variables into a kernel: only there, by %rewind recover."""
+    del target, workspace, store, session, as_json
+    raise UsageError(
+        "Variables are recovered into a kernel, and there is none here. Nothing changed.",
+        hint="In the notebook: %load_ext nbrewind, then %rewind recover. Files: nbrewind to N.",
+    )
+
+
+@cli.command()
+@click.option("--yes", "-y", is_flag=True, help="Believe it.")
+@common
+def trust(yes: bool, **options: Any) -> None:
+    """Believe a store that somebody else made: its variables are loaded, files outside the workspace changed."""
+    run(Call(verb="trust", flags=flags(yes=yes)), **options)
+
+
+@cli.command()
 @common
 def status(**options: Any) -> None:
     """Say what is protected, what is not, and why."""

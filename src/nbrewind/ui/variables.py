@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nbrewind.errors import TargetError, clipped
 from nbrewind.model import Note, OperationKind, VariableChange, VariableState
+from nbrewind.rewind.targets import title
+from nbrewind.rewind.timeline import MOVES
 from nbrewind.session.points import Line
 from nbrewind.session.recall import VariableRow
 from nbrewind.session.session import Session
@@ -19,6 +22,7 @@ __all__ = [
     "say_references",
     "say_variables",
     "variable_differences",
+    "variable_facts",
     "variable_history",
     "variable_text",
 ]
@@ -84,6 +88,26 @@ def variable_differences(page: Page, session: Session, target: str, name: str = 
     if changes:
         page.say("Variables:").list(map(change_text, changes), most=40)
     return len(changes)
+
+
+def variable_facts(session: Session, target: str, name: str) -> Page:
+    """Return what the log tells of the variable *name* at the point *target*; nothing is loaded.
+
+    Raises:
+        TargetError: it was not bound then, as far as is known.
+    """
+    timeline = session.timeline
+    goal = timeline.operation(session.resolve(target).operation)
+    for operation in timeline.ancestors(goal.id):
+        # A move brings back what its parent had: what it changed is told from where it came, not from there.
+        found = [one for one in operation.variables if one.name == name and operation.kind not in MOVES]
+        if found and found[0].after is not None:
+            page = Page(data={"variable": name, "target": goal.id, "change": variable_data(found[0])})
+            page.say(f"{printable(name)}, {title(goal, timeline)}: {variable_text(found[0].after)}", Tone.STRONG)
+            return page.say("Its value is loaded in a kernel only: %rewind get there.", Tone.MUTED)
+        if found:
+            break
+    raise TargetError(f"{clipped(name)} was not bound {title(goal, timeline)}. Nothing changed.")
 
 
 def variable_history(page: Page, rows: Sequence[VariableRow], name: str) -> Page:

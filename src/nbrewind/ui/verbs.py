@@ -21,6 +21,7 @@ from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import operation_data
 from nbrewind.ui.preview import preview_page, result_page
 from nbrewind.ui.story import done_before
+from nbrewind.ui.variables import variable_facts
 from nbrewind.ui.wording import printable, shown_path, size
 from nbrewind.ui.words import Call
 
@@ -205,6 +206,9 @@ class Desk:
 
     def _get(self, call: Call) -> Page:
         source = resolve(call.target, self.session.timeline, anywhere=True).operation
+        if self.user_names is None:
+            # Without a kernel nothing is unpickled, whoever wrote it: what the log tells has to do.
+            return variable_facts(self.session, source, call.paths[0])
         return Page(value=self.session.variable(source, call.paths[0]))
 
     def _recover(self, call: Call) -> Page:
@@ -216,11 +220,11 @@ class Desk:
     def _trust(self, call: Call) -> Page:
         if not call.has("yes"):
             return Page(data={"trusted": False}).say(
-                "Loading variables can run any code that whoever wrote this store put there. "
-                "%rewind trust --yes believes it in this kernel."
+                "Loading variables can run any code that whoever wrote this store put there, and going back can change "
+                "files outside the workspace. %rewind trust --yes believes it from now on."
             )
         self.session.trust()
-        return Page(data={"trusted": True}).say("This store is believed until the kernel ends.")
+        return Page(data={"trusted": True}).say("This store is believed from now on.")
 
     def _cancel(self) -> Page:
         dropped = self.session.cancel()
