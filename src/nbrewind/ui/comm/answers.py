@@ -103,8 +103,8 @@ class Answers:
     def heed_path(self, path: str) -> None:
         """Go on with the notebook that a front end has open, where the kernel can see which one that is.
 
-        A contents path begins at the server's root, which the kernel does not know: it is what is left of the
-        notebook's path once the same tail is taken off, and the notebook's own folder otherwise.
+        A contents path begins at the server's root, which the kernel does not know: some folder above the notebook. A
+        path that would fit below two of them says nothing.
         """
         session = self._session
         wanted = posixpath.normpath(path).lstrip("/")
@@ -115,10 +115,10 @@ class Answers:
             return
         folder = posixpath.dirname(here) or session.workspace
         parts = wanted.split("/")
-        for above in (folder, *map(str, Path(folder).parents)):
-            candidate = posixpath.join(above, *parts)
-            if Path(candidate).is_file() and session.notebook_is_at(candidate):
-                return
+        above = (folder, *map(str, Path(folder).parents))
+        found = [path for place in above if Path(path := posixpath.join(place, *parts)).is_file()]
+        if len(found) == 1:
+            session.notebook_is_at(found[0])
 
 
 def target_of(session: Session, target: str) -> str:
