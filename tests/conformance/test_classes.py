@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from nbrewind.session.core import RewindResult
-from tests.builders import TestWorkspace
 from tests.conformance.class_notebook import ClassNotebook, opened
 from tests.conformance.class_page import PAGE, page
 from tests.conformance.class_table import TABLE, How, Row
@@ -36,9 +35,12 @@ def short_collections() -> Iterator[None]:
 
 
 @pytest.fixture
-def notebook(workspace: TestWorkspace, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClassNotebook]:
-    monkeypatch.chdir(workspace.root)
-    with opened(workspace.root, home) as found:
+def notebook(ground: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClassNotebook]:
+    folder, home = ground / "work", ground / "home"
+    folder.mkdir()
+    home.mkdir()
+    monkeypatch.chdir(folder)
+    with opened(folder, home) as found:
         yield found
 
 
