@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 
 from environments import SYSTEMS, python_of
-from running import WORKLOADS, run
+from running import WORKLOADS, Outcome, run
 from table import TITLES, Runs, ratio_table, reach_table, workload_table
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -46,9 +46,17 @@ def main() -> None:
     for name in ("bare", *systems):
         python_of(SYSTEMS[name])
     started = time.monotonic()
-    runs = measure(options.only or list(WORKLOADS), systems, options.quick, options.limit)
-    page = report(runs, time.monotonic() - started)
+    runs: Runs = {}
+    for workload in options.only or WORKLOADS:
+        runs[workload] = measure(workload, systems, options.quick, options.limit)
+        # After each: what a long run found so far is not lost with it.
+        page = report(runs, time.monotonic() - started)
+        write(page, runs)
     print("\n".join(page))
+
+
+def write(page: list[str], runs: Runs) -> None:
+    """Write the page and all figures down."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "variables.md").write_text("\n".join(page) + "\n")
     written = {
@@ -58,17 +66,15 @@ def main() -> None:
     (RESULTS / "variables.json").write_text(json.dumps(written, indent=1))
 
 
-def measure(workloads: list[str], systems: list[str], quick: bool, limit: float) -> Runs:
-    """Run each workload, first bare, then under each system."""
+def measure(workload: str, systems: list[str], quick: bool, limit: float) -> dict[str, Outcome]:
+    """Run *workload*, first bare, then under each system."""
     most, limit = (5, min(limit, 10.0)) if quick else (1000, limit)
-    runs: Runs = {}
-    for workload in workloads:
-        bare = run(workload, "bare", float("inf"), most, None)
-        runs[workload] = {"bare": bare}
-        for name in systems:
-            print(f"{workload}: {name}", file=sys.stderr, flush=True)
-            runs[workload][name] = run(workload, name, float("inf") if name == "nbrewind" else limit, most, bare)
-    return runs
+    bare = run(workload, "bare", float("inf"), most, None)
+    outcomes = {"bare": bare}
+    for name in systems:
+        print(f"{workload}: {name}", file=sys.stderr, flush=True)
+        outcomes[name] = run(workload, name, float("inf") if name == "nbrewind" else limit, most, bare)
+    return outcomes
 
 
 def report(runs: Runs, seconds: float) -> list[str]:
