@@ -21,7 +21,7 @@ two names and in a container, once beside the living object and once after it di
 
 | how | means | classes |
 |---|---|---|
-| **value** | comes back from the store, whole, also in a new kernel; nothing is said | {value} |
+| **value** | comes back from the store, whole, also when nothing of it lives any more; nothing is said | {value} |
 | **reference** | the same object is put back while it is alive | {reference} |
 | **named** | comes back but for a part, and the rewind says which | {named} |
 
@@ -32,7 +32,8 @@ _APART = """
 ## By reference, or named
 
 *State*: "back" if the object also gets the state of then, "as it is now" if only the object is put back. *When it is
-dead*: what is bound where nothing holds the object any more, and in a new kernel.
+dead*: what is bound where nothing holds the object any more. The rows are tested in one process; see
+`tests/integration/test_kernel_variables.py` for a new kernel.
 
 | class | how | state | when it is dead | why |
 |---|---|---|---|---|
