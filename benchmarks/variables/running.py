@@ -251,8 +251,8 @@ def _move(kernel: Kernel, outcome: Outcome, move: Move) -> None:
             raise RuntimeError(f"{content['ename']}: {content['evalue']}")
     else:
         kernel.command("checkout", point=move.goal)
-    move.wall = 1000 * (time.perf_counter() - start)
+    # Until the reply: what comes later is no part of the move, and may be maintenance that was due anyway.
+    move.wall, move.cpu = 1000 * (time.perf_counter() - start), kernel.cpu() - used
     kernel.settle(lambda: True)
-    move.cpu = kernel.cpu() - used
     if outcome.system == "nbrewind":
         move.named = kernel.command("checkout", point=move.goal)["named"]
