@@ -156,6 +156,9 @@ class Loader:
                 self.loaded.notes += [Note(name, f"lost: {kind}") for kind in dict.fromkeys(self._lost)]
                 self.loaded.notes += [Note(name, f"the same object, as it is now: {kind}") for kind in set(self._kept)]
                 self.loaded.notes += [Note(name, note) for note in row.notes]
+            elif is_class(name):
+                lost = [*reasons, *(f"lost: {kind}" for kind in dict.fromkeys(self._lost))]
+                self.loaded.notes += [Note(f"class {row.states[name].text}", reason) for reason in lost]
 
     def _outside(self, row: Row) -> list[bytearray]:
         return [bytearray(self._buffer_bytes(row, number)) for number in row.outside]
