@@ -126,7 +126,7 @@ _VALUES = [
     "Chain()",
     "Tracked(a={W})",
     "array.array('d', [1, 2])",
-    "itertools.islice(itertools.count(3), 4)",
+    "iter(range(3, 7))",
     "itertools.chain([1], [{W}])",
     "map(str, [1, 2, 3])",
     "reversed([1, 2, 3])",

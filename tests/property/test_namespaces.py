@@ -24,7 +24,7 @@ PROGRAMS = int(os.environ.get("NBREWIND_PROGRAMS", "0")) or amount(100, 2000)
 FIRST = int(os.environ.get("NBREWIND_FIRST_PROGRAM", "0"))
 BATCH = 20
 MOVES = 4
-NAMED = ("lost", "reference", "as it is now", "stored apart", "shares memory")
+NAMED = ("lost", "reference", "as it is now", "stored apart", "shares memory", "cannot be")
 
 
 def fresh_run(cells: tuple[str, ...]) -> dict[str, object]:
