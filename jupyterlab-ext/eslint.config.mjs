@@ -10,7 +10,7 @@ export default tseslint.config(
     rules: {
       ...hooks.configs.recommended.rules,
       eqeqeq: ['error', 'always', { null: 'ignore' }],
-      'max-lines': ['error', { max: 350, skipBlankLines: true, skipComments: true }],
+      'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       // Signals are connected to methods, with `this` beside them.
@@ -20,5 +20,7 @@ export default tseslint.config(
       '@typescript-eslint/no-unnecessary-boolean-literal-compare': 'off'
     }
   },
+  // One state machine, and one list of messages: in parts they would be harder to follow.
+  { files: ['src/model.ts', 'src/protocol.ts'], rules: { 'max-lines': ['error', { max: 360, skipBlankLines: true, skipComments: true }] } },
   { files: ['src/__tests__/**'], rules: { 'max-lines': 'off' } }
 );

@@ -110,7 +110,7 @@ const plugin: JupyterFrontEndPlugin<Rewinds> = {
         });
       }
     });
-    rewinds.changed.connect(() => app.commands.notifyCommandChanged());
+    followState(app, rewinds);
     void registry?.load(PLUGIN).then(settings => {
       const update = (): void => {
         choices.always = settings.composite.protect === 'always';
@@ -138,6 +138,20 @@ const status: JupyterFrontEndPlugin<void> = {
     bar?.registerStatusItem('nbrewind:status', { item, align: 'left', rank: 90 });
   }
 };
+
+/** Tell menus and toolbars of our commands where they may have come to something else; each telling costs a layout. */
+function followState(app: JupyterFrontEnd, rewinds: Rewinds): void {
+  let known = '';
+  rewinds.changed.connect(() => {
+    const model = rewinds.current;
+    const board = model?.board ?? null;
+    const state = [model?.id, model?.phase, board?.head, board?.state, board?.undo?.text, board?.redo?.text].join('\n');
+    if (state !== known) {
+      known = state;
+      Object.values(Commands).forEach(command => app.commands.notifyCommandChanged(command));
+    }
+  });
+}
 
 function reveal(tracker: INotebookTracker, id: string): void {
   const content = tracker.currentWidget?.content;

@@ -3,6 +3,7 @@ import type { Kernel } from '@jupyterlab/services';
 import { Signal, type ISignal } from '@lumino/signaling';
 
 import { Inquiries } from './inquiries';
+import { PatchQueue } from './patches';
 import {
   isPreview,
   type Answer,
@@ -41,6 +42,7 @@ export class RewindModel implements Watcher {
   constructor(private readonly options: ModelOptions) {
     const { client, frontEnd, document } = options;
     this.watch = new Watch({ id: client, frontEnd, path: () => document.path }, this);
+    this.patches = new PatchQueue(document, this.watch);
   }
 
   /** The row that is chosen; null is "Now". */
@@ -73,6 +75,11 @@ export class RewindModel implements Watcher {
   /** What the kernel printed or said where it protects nothing. */
   get said(): string {
     return this.watch.said;
+  }
+
+  /** Tells this client from others, and this model from others. */
+  get id(): string {
+    return this.options.client;
   }
 
   get document(): OpenNotebook {
@@ -386,20 +393,10 @@ export class RewindModel implements Watcher {
 
   private async carryOut(patch: Patch): Promise<void> {
     if (this.success?.operation !== patch.id && patch.sentence !== '') {
-      const turn = newestId(this.board);
-      this.success = { sentence: patch.sentence, notes: [], operation: patch.id, turn };
+      this.success = { sentence: patch.sentence, notes: [], operation: patch.id, turn: newestId(this.board) };
       this.moves.emit(this.success);
     }
-    // One at a time: the same patch may come as the answer and as a push.
-    this.patching = this.patching.then(async () => {
-      try {
-        const { agreed, missing } = await this.document.apply(patch);
-        await this.ask('ack', { patch: patch.id, agreed, missing });
-      } catch (error) {
-        console.warn('nbrewind: the notebook could not be brought in line.', error);
-      }
-    });
-    await this.patching;
+    await this.patches.carryOut(patch);
     this.touch();
   }
 
@@ -434,9 +431,9 @@ export class RewindModel implements Watcher {
   }
 
   private readonly watch: Watch;
+  private readonly patches: PatchQueue;
   private readonly signal = new Signal<this, void>(this);
   private readonly moves = new Signal<this, Success>(this);
   private looks = 0;
-  private patching: Promise<void> = Promise.resolve();
   private disposed = false;
 }

@@ -27,19 +27,27 @@ export class Sidebar extends ReactWidget {
     this.title.caption = trans.__('Go back to a point of this notebook');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', trans.__('nbrewind'));
-    rewinds.changed.connect(() => this.update());
+    // The view follows its model itself; here only another one matters.
+    rewinds.changed.connect(() => {
+      if (rewinds.current !== this.shown) {
+        this.update();
+      }
+    });
   }
 
   protected override render(): React.ReactElement {
     const model = this.rewinds.current;
+    this.shown = model;
     return (
       <ShellContext.Provider value={{ trans: this.trans, actions: this.actions }}>
-        <Boundary key={model?.document.path ?? ''} trans={this.trans}>
-          {model === null ? <NoNotebook /> : <NotebookView key={model.document.path} model={model} />}
+        <Boundary key={model?.id ?? ''} trans={this.trans}>
+          {model === null ? <NoNotebook /> : <NotebookView key={model.id} model={model} />}
         </Boundary>
       </ShellContext.Provider>
     );
   }
+
+  private shown: RewindModel | null = null;
 }
 
 /** Stops a fault of the view from reaching the rest of the page. */
