@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import Any
 
+from nbrewind import __version__
 from nbrewind.session.session import Session
 
 __all__ = ["FrontEnds"]
@@ -52,7 +53,7 @@ class FrontEnds:
                 # Not at the top: a kernel without a sidebar shall not even pay for the import.
                 from nbrewind.ui.comm.server import CommServer
 
-                self._server = CommServer(self._session)
+                self._server = CommServer(self._session, __version__)
                 self._server.install()
         self._server.opened(comm, message)
 

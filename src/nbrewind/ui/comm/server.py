@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from nbrewind import __version__
 from nbrewind.errors import RefusalReason, RewindError, RewindRefused, UsageError
 from nbrewind.session.mainthread import is_main
 from nbrewind.session.session import RewindResult, Session
@@ -38,8 +37,9 @@ _LONG = frozenset({"confirm", "undo", "redo", "free_space"})
 class CommServer:
     """Serves a session to front ends. Without any, it does nothing at all."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, version: str) -> None:
         self._session = session
+        self._version = version
         self._clients: dict[str, Client] = {}
         self._lock = threading.Lock()
         self._board = BoardMaker(session)
@@ -164,7 +164,7 @@ class CommServer:
             self._answers.heed_path(request.text("path"))
         patch = self._moves.patch() if client.patches else None
         client.reply(
-            request.id, {"version": VERSION, "nbrewind": __version__, "patch": patch}, self._board.board
+            request.id, {"version": VERSION, "nbrewind": self._version, "patch": patch}, self._board.board
         )  # fmt: skip
 
     def _answer_board(self, client: Client, request: Request) -> None:
