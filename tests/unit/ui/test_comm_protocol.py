@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbrewind.errors import UsageError
-from nbrewind.ui.comm.answers import Answers
-from nbrewind.ui.comm.moves import Moves
 from nbrewind.ui.comm.protocol import VERSION, checked
+from nbrewind.ui.counter.answers import Answers
+from nbrewind.ui.counter.moves import Moves
 from tests.front_end import protocol
 from tests.sessions import attached
 

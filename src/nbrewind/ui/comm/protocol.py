@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from nbrewind.errors import UsageError, clipped
+from nbrewind.ui.counter.request import Request
 
-__all__ = ["VERSION", "Request", "checked", "checked_hello"]
+__all__ = ["VERSION", "checked", "checked_hello"]
 
 VERSION = 1
 
@@ -23,27 +23,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "object": (dict,),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One checked request: its *id*, its *verb* and the fields that were given."""
-
-    id: str
-    verb: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """Return a text that was given, or ""."""
-        return str(self.fields.get(name, ""))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a list that was given."""
-        return tuple(map(str, self.fields.get(name, ())))
-
-    def has(self, name: str) -> bool:
-        """Return whether a flag was given."""
-        return bool(self.fields.get(name))
 
 
 def checked(data: object) -> Request:

@@ -18,13 +18,14 @@ from nbrewind.session.session import RewindResult, Session
 from nbrewind.session.worker import Worker
 from nbrewind.ui.board.previews import changed_paths
 from nbrewind.ui.board.view import BoardMaker
-from nbrewind.ui.comm.answers import Answers
 from nbrewind.ui.comm.client import Client
-from nbrewind.ui.comm.faults import fault_data, unexpected_data
-from nbrewind.ui.comm.herald import Herald
-from nbrewind.ui.comm.moves import Moves
 from nbrewind.ui.comm.progress import Progress
-from nbrewind.ui.comm.protocol import VERSION, Request, checked, checked_hello
+from nbrewind.ui.comm.protocol import VERSION, checked, checked_hello
+from nbrewind.ui.counter.answers import Answers
+from nbrewind.ui.counter.faults import fault_data, unexpected_data
+from nbrewind.ui.counter.herald import Herald
+from nbrewind.ui.counter.moves import Moves
+from nbrewind.ui.counter.request import Request
 
 __all__ = ["CommServer"]
 

@@ -19,8 +19,8 @@ from nbrewind.rewind.targets import sentence
 from nbrewind.session.session import Parked, RewindResult, Session
 from nbrewind.ui.board.document import patch_data
 from nbrewind.ui.board.previews import changed_paths, does_something, is_careful, preview_data, result_data
-from nbrewind.ui.comm.answers import target_of
-from nbrewind.ui.comm.protocol import Request
+from nbrewind.ui.counter.answers import target_of
+from nbrewind.ui.counter.request import Request
 from nbrewind.ui.looks import typed_path
 from nbrewind.ui.verbs import Desk
 from nbrewind.ui.wording import printable

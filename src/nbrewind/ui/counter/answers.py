@@ -15,7 +15,7 @@ from nbrewind.store.locks import is_held
 from nbrewind.store.oplog import read_log
 from nbrewind.ui.board.document import cell_data
 from nbrewind.ui.board.view import Board, BoardMaker
-from nbrewind.ui.comm.protocol import Request
+from nbrewind.ui.counter.request import Request
 from nbrewind.ui.page import Line, Page
 from nbrewind.ui.verbs import Desk
 from nbrewind.ui.wording import printable

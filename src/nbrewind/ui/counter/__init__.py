@@ -1,0 +1,1 @@
+"""The counter: what front ends with buttons ask for and are given, whatever way their questions come by."""
