@@ -133,7 +133,7 @@ def test_a_page_that_comes_again_takes_the_place_of_its_old_self(kernel, front_e
 
     assert numbers(told["board"]) == [1]
     assert old.until(lambda: old.closed)
-    assert kernel.value(f"len({SESSION}.watcher.__self__._clients)") == 1
+    assert kernel.value(f"len({SESSION}.front_end.__self__._clients)") == 1
 
 
 def test_the_board_is_polled_by_its_revision(kernel, front_end):
@@ -440,7 +440,7 @@ def test_the_points_of_other_sessions_can_be_looked_at(kernel, workspace, home, 
 def test_without_a_front_end_nothing_is_served(kernel):
     kernel.run(write("a", "1"))
 
-    assert kernel.value(f"{SESSION}.watcher") is None
+    assert kernel.value(f"{SESSION}.is_watched") is False
     assert kernel.value("'nbrewind.ui.comm.server' in __import__('sys').modules") is False
 
 

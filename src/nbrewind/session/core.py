@@ -132,7 +132,7 @@ class Core:
         self._pid = os.getpid()
         self._timeline: Timeline | None = None
         self._callbacks: list[Callable[[RewindResult], None]] = []
-        self.watcher: Callable[[], None] | None = None
+        self._watchers: tuple[Callable[[], None], ...] = ()
         self._parked: Parked | None = None
         self._generation = parts.gc.generation()
         self._trust = StoreTrust(parts.store, parts.settings.key_file)
@@ -178,10 +178,26 @@ class Core:
         """Return whether this is a forked copy of the session, which has to keep still."""
         return os.getpid() != self._pid
 
+    @property
+    def is_watched(self) -> bool:
+        """Return whether anybody is told of what happens here."""
+        return bool(self._watchers)
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Call *watcher* when what front ends show may have changed, from any thread; return what ends it.
+
+        A cell waits for it: it may take note, and no more.
+        """
+        self._watchers = (*self._watchers, watcher)
+
+        def end() -> None:
+            self._watchers = tuple(one for one in self._watchers if one is not watcher)
+
+        return end
+
     def _stir(self) -> None:
-        """Tell the watcher, if there is one, that what front ends show may have changed; from any thread."""
-        watcher = self.watcher
-        if watcher is not None:
+        """Tell who watches that what front ends show may have changed; from any thread."""
+        for watcher in self._watchers:
             try:
                 watcher()
             except Exception:

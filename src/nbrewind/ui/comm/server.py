@@ -54,14 +54,13 @@ class CommServer:
 
     def install(self) -> None:
         """Serve from now on."""
-        self._session.watcher = self._stirred
-        self._session.front_end = lambda: any(client.patches for client in self._here())
-        self._ends.append(self._session.on_rewound(self._rewound))
+        self._session.front_end = self._has_document
+        self._ends += [self._session.watch(self._stirred), self._session.on_rewound(self._rewound)]
 
     def uninstall(self) -> None:
         """Say goodbye and leave. Twice is fine."""
-        if self._session.watcher == self._stirred:
-            self._session.watcher, self._session.front_end = None, None
+        if self._session.front_end == self._has_document:
+            self._session.front_end = None
         while self._ends:
             self._ends.pop()()
         self._herald.close()
@@ -76,6 +75,9 @@ class CommServer:
     def _here(self) -> list[Client]:
         with self._lock:
             return [client for client in self._clients.values() if client.is_here]
+
+    def _has_document(self) -> bool:
+        return any(client.patches for client in self._here())
 
     def opened(self, comm: Any, message: dict[str, Any]) -> None:
         """Take a client up: its comm carries the hello as data."""
