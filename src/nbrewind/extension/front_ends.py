@@ -1,4 +1,4 @@
-"""Front ends over comms: the kernel's side of the handshake. Nothing is served, or even loaded, until one comes."""
+"""Front ends in pages: sidebars over comms, and panels. Nothing is served, or even loaded, until one is wanted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import threading
 from typing import Any
 
 from nbrewind import __version__
+from nbrewind.errors import UsageError
 from nbrewind.session.session import Session
+from nbrewind.ui.page import Page
 
 __all__ = ["FrontEnds"]
 
@@ -24,6 +26,7 @@ class FrontEnds:
         self._manager: Any = getattr(getattr(shell, "kernel", None), "comm_manager", None)
         self._session = session
         self._server: Any = None
+        self._panels: Any = None
         self._lock = threading.Lock()
 
     def install(self) -> None:
@@ -38,6 +41,10 @@ class FrontEnds:
 
     def uninstall(self) -> None:
         """Say goodbye. Twice is fine."""
+        with self._lock:
+            panels, self._panels = self._panels, None
+        if panels is not None:
+            panels.close()
         if self._manager is None:
             return
         if self._manager.targets.get(_TARGET) == self._opened:
@@ -46,6 +53,25 @@ class FrontEnds:
             server, self._server = self._server, None
         if server is not None:
             server.uninstall()
+
+    def show_panel(self, cell: str) -> Page:
+        """Return a page with a panel, for the cell of that name.
+
+        Raises:
+            UsageError: there is no kernel, or no ipywidgets.
+        """
+        if self._manager is None:
+            raise UsageError("A panel needs a notebook. Nothing changed.", hint="%rewind lists the points here.")
+        from nbrewind.ui.panel.requirement import require_widgets
+
+        require_widgets()
+        with self._lock:
+            if self._panels is None:
+                from nbrewind.ui.panel.panels import Panels
+
+                self._panels = Panels(self._session)
+        page: Page = self._panels.open(cell)
+        return page
 
     def _opened(self, comm: Any, message: dict[str, Any]) -> None:
         with self._lock:

@@ -135,6 +135,7 @@ def _load(shell: Any) -> list[str]:
     shell.configurables.append(traits)
     setattr(shell, _ATTRIBUTE, loaded)
     loaded.front_ends.install()
+    magics.offer_panels(shell, loaded.front_ends.show_panel)
     return [*warnings, *greeting(session.status(), folder)]
 
 

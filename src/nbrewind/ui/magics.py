@@ -16,7 +16,7 @@ from nbrewind.session.current import current, declined
 from nbrewind.ui.absence import look_without
 from nbrewind.ui.completion import complete
 from nbrewind.ui.manual import help_page
-from nbrewind.ui.page import Page
+from nbrewind.ui.page import Page, Tone
 from nbrewind.ui.payload import error_data, to_json
 from nbrewind.ui.render import to_bundle, to_plain
 from nbrewind.ui.story import error_text
@@ -24,7 +24,7 @@ from nbrewind.ui.verbs import Desk
 from nbrewind.ui.vocabulary import MOVING
 from nbrewind.ui.words import Call, parse
 
-__all__ = ["RewindMagics", "emit", "install", "uninstall"]
+__all__ = ["RewindMagics", "emit", "install", "offer_panels", "uninstall"]
 
 _LOG = logging.getLogger("nbrewind")
 _OFF = UsageError("nbrewind is not on in this kernel. Nothing changed.", hint="%load_ext nbrewind turns it on.")
@@ -37,6 +37,9 @@ class RewindMagics(Magics):
     A refusal is IPython's own UsageError: it shows as one line without a traceback, and the cells that "Run All" has
     queued behind it do not run on a state that nobody asked for.
     """
+
+    show_panel: Callable[[str], Page] | None = None
+    """Gives a page with a panel for the cell of that name; set by whoever can make one."""
 
     @no_var_expand
     @line_magic
@@ -74,6 +77,7 @@ class RewindMagics(Magics):
             headless=_is_headless(self.shell),
             asked_by=_asking_cell(self.shell, line),
             user_names=self.shell.user_ns if self.shell is not None else None,
+            show_panel=self.show_panel,
         )
         return session.on_main_thread(lambda: desk.run(call)) if call.verb in MOVING else desk.run(call)
 
@@ -82,6 +86,8 @@ class RewindMagics(Magics):
             emit(to_json(page.data))
         elif self.shell is not None and hasattr(self.shell, "kernel"):
             self.shell.display_pub.publish(data=to_bundle(page))
+            if page.below:
+                self.shell.display_pub.publish(data=to_bundle(Page().say(page.below, Tone.MUTED)))
         else:
             emit(to_plain(page))
         if page.exit_status:
@@ -141,6 +147,13 @@ def install(shell: Any) -> None:
     uninstall_completion(shell)
     for key in ("%rewind", "rewind"):
         shell.set_hook(_HOOK, _completer, str_key=key)
+
+
+def offer_panels(shell: Any, show_panel: Callable[[str], Page]) -> None:
+    """Let `%rewind panel` show what *show_panel* gives."""
+    magic = shell.magics_manager.registry.get(RewindMagics.__name__)
+    if magic is not None:
+        magic.show_panel = show_panel
 
 
 def uninstall(shell: Any) -> None:

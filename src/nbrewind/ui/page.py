@@ -50,7 +50,8 @@ class Page:
     """Lines and tables in order, and the same facts as *data* for `--json`.
 
     *raw* is a file's content, for a command line to give as it is; *value* is what a magic returns;
-    *exit_status* is not 0 where something is wrong.
+    *exit_status* is not 0 where something is wrong. *live* is what a notebook shows instead of the text where it can,
+    by MIME type, and *below* a line under that.
     """
 
     parts: list[Line | Table] = field(default_factory=list)
@@ -58,6 +59,8 @@ class Page:
     raw: bytes | None = None
     value: Any = None
     exit_status: int = 0
+    live: Mapping[str, Any] = field(default_factory=dict)
+    below: str = ""
 
     def say(self, text: str, tone: Tone = Tone.PLAIN, indent: int = 0) -> Page:
         """Add a line (several, where *text* holds line ends) and return the page."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Any
 
 from nbrewind.ui.page import Line, Page, Table, Tone
 from nbrewind.ui.wording import printable
@@ -23,9 +24,9 @@ _STYLES = {
 _INDENT = "  "
 
 
-def to_bundle(page: Page) -> dict[str, str]:
+def to_bundle(page: Page) -> dict[str, Any]:
     """Return what a notebook displays for *page*: HTML where it can, plain text everywhere."""
-    return {"text/plain": to_plain(page), "text/html": to_html(page)}
+    return {"text/plain": to_plain(page), "text/html": to_html(page), **page.live}
 
 
 def to_plain(page: Page) -> str:

@@ -12,6 +12,7 @@ from nbrewind.model import Note, OperationId, PlanOptions, RewindPlan
 from nbrewind.rewind.targets import resolve, title
 from nbrewind.session.names import bound_by
 from nbrewind.session.session import Session
+from nbrewind.ui.board.previews import does_something
 from nbrewind.ui.connections import open_connections
 from nbrewind.ui.health import status_page
 from nbrewind.ui.listing import list_page, show_page
@@ -28,7 +29,6 @@ from nbrewind.ui.words import Call
 __all__ = ["Desk"]
 
 _NOT_YET = {
-    "panel": "There is no panel yet. %rewind lists the points, %rewind help the words.",
     "forget": "Making kept bytes unfindable is not there yet.",
 }
 _OF_THE_MOMENT = frozenset({"status", "help", "pause", "on", "cancel", "unfreeze"})
@@ -41,13 +41,14 @@ class Desk:
     """A session with what the front end knows about the one who asks.
 
     *headless*: nobody can answer a preview. *asked_by* names the saved notebook cell that asks. *user_names* is the
-    user's namespace, read only.
+    user's namespace, read only. *show_panel* gives a page with a panel, for the saved cell that asks.
     """
 
     session: Session
     headless: bool = False
     asked_by: str = ""
     user_names: Mapping[str, Any] | None = None
+    show_panel: Callable[[str], Page] | None = None
 
     def run(self, call: Call) -> Page:
         """Carry out *call*.
@@ -89,6 +90,7 @@ class Desk:
             "verify": self._verify,
             "gc": self._gc,
             "unfreeze": self._unfreeze,
+            "panel": self._panel,
         }
         return verbs[call.verb]()
 
@@ -113,7 +115,7 @@ class Desk:
         plan = session.plan(call.target, self._options(call))
         if call.has("yes"):
             return self._carry_out(plan, call)
-        parked = session.park(plan, call.target) if _does_something(plan) else None
+        parked = session.park(plan, call.target) if does_something(plan) else None
         if self.headless and parked is not None and not call.has("json"):
             raise UsageError(
                 "Nothing changed: nobody can be asked here. Add --yes, or run "
@@ -142,7 +144,7 @@ class Desk:
 
     def _carry_out(self, plan: RewindPlan, call: Call) -> Page:
         session, all_rows = self.session, call.has("all")
-        if not _does_something(plan):
+        if not does_something(plan):
             return preview_page(plan, session.timeline, session.workspace, all_rows=all_rows)
         if plan.needs_force:
             raise RewindRefused(
@@ -213,7 +215,7 @@ class Desk:
 
     def _recover(self, call: Call) -> Page:
         plan = self.session.plan_recover(call.target)
-        if not _does_something(plan):
+        if not does_something(plan):
             return Page(data={}).say("There is nothing to recover: the variables are as they were then.")
         return self._carry_out(plan, call)
 
@@ -246,6 +248,11 @@ class Desk:
         operation = self.session.name(call.text)
         page = Page(data={"named": operation_data(operation, self.session.timeline), "name": call.text})
         return page.say(f"Named {printable(title(operation, self.session.timeline))}. This point is kept for ever.")
+
+    def _panel(self) -> Page:
+        if self.show_panel is None:
+            raise UsageError("The panel is in notebooks: %rewind panel. Nothing changed.")
+        return self.show_panel(self.asked_by)
 
     def _pause(self) -> Page:
         self.session.pause()
@@ -284,10 +291,6 @@ class Desk:
 
 
 _NOTHING_LEFT = (RefusalReason.NEW_TURNS, RefusalReason.UNKNOWN_CHECKPOINT)
-
-
-def _does_something(plan: RewindPlan) -> bool:
-    return bool(plan.variables or plan.steps or plan.taken_back or plan.brought_back or plan.undone)
 
 
 def _data(notes: Sequence[Note]) -> list[dict[str, str]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 __all__ = ["ALIASES", "GO", "MEANT", "MOVING", "ONLY", "VERBS", "Verb"]
 
 ONLY = ("files", "variables", "outputs", "cells")
-_LATER = "that part of nbrewind is not there yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,7 @@ VERBS: dict[str, Verb] = {
         Verb("history", "history PATH|NAME", "which cells changed a file or a variable", _LOOK, 1, 1),
         Verb("name", 'name "TEXT"', "name this point; it is kept for ever", _LOOK, 1, -1, raw=True),
         Verb("status", "status", "what is protected, what is not, and why", _LOOK),
+        Verb("panel", "panel", "the points with buttons, where there is no sidebar"),
         Verb("pause", "pause", "stop recording", _LOOK),
         Verb("on", "on", "record again", _LOOK),
         Verb("help", "help [all]", "this list", frozenset(), 0, 1),
@@ -67,7 +67,6 @@ VERBS: dict[str, Verb] = {
             0,
             2,
         ),
-        Verb("panel", "panel", f"the panel; {_LATER}", frozenset(), more=True),
         Verb("verify", "verify", "replay every point aside and compare its hashes", _LOOK, more=True),
         Verb("gc", "gc", "pack the store and drop what nothing names", _LOOK, more=True),
         Verb("forget", "forget PATH|all", "make kept bytes unfindable", frozenset({"yes", "json"}), 0, -1, more=True),

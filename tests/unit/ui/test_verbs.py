@@ -347,7 +347,7 @@ def test_errors_suggest_and_change_nothing(book, workspace):
 
 
 def test_what_is_not_there_yet_says_so(book):
-    for line in ("panel", "forget all", "purge x", "clear"):
+    for line in ("forget all", "purge x", "clear"):
         assert refusal(book, line).endswith("Nothing changed."), line
 
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from nbrewind.errors import RefusalReason, RewindError, RewindRefused, UsageError
+from nbrewind.errors import RewindError, UsageError
 from nbrewind.session.mainthread import is_main
 from nbrewind.session.session import RewindResult, Session
 from nbrewind.session.worker import Worker
@@ -155,9 +155,7 @@ class CommServer:
         elif verb in moves.moves:
             self._move(client, request)
         elif verb in moves.chores:
-            self._require_rest(verb)
-            text = moves.on_main_thread(lambda: moves.chores[verb](request))
-            client.reply(request.id, {"text": text}, self._board.board)
+            client.reply(request.id, {"text": moves.chore(request)}, self._board.board)
         else:
             raise UsageError(f"{verb} is not served here.")
 
@@ -186,16 +184,6 @@ class CommServer:
         dropped = self._moves.cancel(request.text("token"))
         text = "Dropped. Nothing changed." if dropped else "There was nothing to drop. Nothing changed."
         return {"cancelled": dropped, "text": text}
-
-    def _require_rest(self, verb: str) -> None:
-        """Refuse what must not come in the middle of a cell.
-
-        Raises:
-            RewindRefused: busy.
-        """
-        running = self._session.pulse().running
-        if running and verb != "unfreeze":
-            raise RewindRefused(RefusalReason.BUSY, f"Nothing changed: {running}.")
 
     def _move(self, client: Client, request: Request) -> None:
         def act() -> dict[str, Any]:

@@ -75,6 +75,17 @@ class Moves:
             return there
         return self._parked.pop(token, None) is not None
 
+    def chore(self, request: Request) -> str:
+        """Do what is no move, and return what there is to say of it.
+
+        Raises:
+            RewindRefused: (busy) a cell runs.
+        """
+        running = self._session.pulse().running
+        if running and request.verb != "unfreeze":
+            raise RewindRefused(RefusalReason.BUSY, f"Nothing changed: {running}.")
+        return self.on_main_thread(lambda: self.chores[request.verb](request))
+
     # -- previews -------------------------------------------------------------------------------------------------
 
     def _options(self, request: Request) -> PlanOptions:
