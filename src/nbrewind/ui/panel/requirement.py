@@ -18,9 +18,10 @@ def require_widgets() -> None:
     except ImportError:
         found = "which is not installed"
     else:
-        if ipywidgets.version_info[0] >= 8:
+        version = str(ipywidgets.__version__)
+        if int(version.partition(".")[0]) >= 8:
             return
-        found = f"and this is {ipywidgets.__version__}"
+        found = f"and this is {version}"
     raise UsageError(
         f"The panel needs ipywidgets 8, {found}. Nothing changed.",
         hint="pip install 'ipywidgets>=8', restart the kernel; %rewind works without it.",

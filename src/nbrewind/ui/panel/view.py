@@ -38,9 +38,9 @@ class View:
         )
         self.unfolded = widgets.Checkbox(description="Show folded cells", indent=False, layout={"width": "auto"})
         self.points = widgets.Select(description="Points", rows=12, style=_WIDE, layout={"width": "100%"})
-        self.said, self.preview, self.details = widgets.HTML(), widgets.HTML(), widgets.HTML()
-        self.preview.layout = {"max_height": "24em", "overflow": "auto", "width": "100%"}
-        self.details.layout = {"max_height": "24em", "overflow": "auto", "width": "100%"}
+        self.said, self.preview, self.details = (
+            widgets.HTML(layout={"max_height": "24em", "overflow": "auto", "width": "100%"}) for _ in range(3)
+        )
         self.ticks = {
             key: widgets.Checkbox(description=text, indent=False, layout={"width": "auto"})
             for key, text in GROUPS.items()
