@@ -147,12 +147,22 @@ def _run_all(both: dict[str, TestKernel]) -> dict[str, Any]:
 
 
 def load(rounds: int) -> list[dict[str, Any]]:
-    """Measure `%load_ext nbrewind` in fresh kernels, with 300 files."""
-    found = []
-    for _ in range(min(rounds, 5)):
+    """Measure `%load_ext nbrewind` in fresh kernels, in a new workspace and in one whose session is taken up again."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(min(rounds, 3)):
         with kernels(300, "fresh") as one:
-            found.append(_took(one["fresh"], TIMED.format("%load_ext nbrewind")))
-    return [{"files": 300, "%load_ext": middle(found), "least": (min(found)[0], min(wall for _, wall in found))}]
+            found.setdefault("300, new", []).append(_took(one["fresh"], TIMED.format("%load_ext nbrewind")))
+    for count in (300, 10_000):
+        with kernels(count, "nbrewind") as one:
+            for _ in range(min(rounds, 3)):
+                one["nbrewind"].shut_down()
+                one["nbrewind"].start()
+                taken = _took(one["nbrewind"], TIMED.format("%load_ext nbrewind"))
+                found.setdefault(f"{count}, taken up", []).append(taken)
+    return [
+        {"files": files, "%load_ext": middle(pairs), "least CPU ms": min(cpu for cpu, _ in pairs)}
+        for files, pairs in found.items()
+    ]
 
 
 def _took(each: TestKernel, code: str) -> tuple[float, float]:
@@ -165,14 +175,19 @@ def _took(each: TestKernel, code: str) -> tuple[float, float]:
 
 
 def loop(rounds: int) -> list[dict[str, Any]]:
-    """Measure a loop of about two seconds over global names and calls, the least CPU time of several runs."""
-    with kernels(300, "bare", "nbrewind") as both:
-        found: dict[str, list[tuple[float, float]]] = {side: [] for side in both}
-        for number in range(min(rounds, 6)):
-            # Each is first in turn: what else runs on the machine comes and goes.
-            for side in list(both)[:: 1 if number % 2 else -1]:
-                found[side].append(_took(both[side], TIMED.format(LOOP)))
-    least = {side: min(cpu for cpu, _ in pairs) for side, pairs in found.items()}
+    """Measure a loop of about two seconds over global names and calls, with and without nbrewind in one process."""
+    found: dict[str, list[float]] = {"bare": [], "nbrewind": []}
+    with kernels(300, "one") as started:
+        one = started["one"]
+        one.run("1")
+        for _ in range(min(rounds, 4)):
+            found["bare"].append(_took(one, TIMED.format(LOOP))[0])
+            one.load()
+            one.run("1")
+            found["nbrewind"].append(_took(one, TIMED.format(LOOP))[0])
+            one.run("%unload_ext nbrewind", silent=True)
+    # The least of each: what else runs on the machine only ever adds.
+    least = {side: min(values) for side, values in found.items()}
     row: dict[str, Any] = {f"{side} CPU ms": value for side, value in least.items()}
     return [{**row, "ratio": f"{least['nbrewind'] / least['bare']:.3f}"}]
 
@@ -209,6 +224,13 @@ REACH: list[Reach] = [
         lambda f: float(row_of(f, "kernel", files=300)["nbrewind run all, each"][1]),
         15,
         "ms",
+    ),
+    (
+        "the same, CPU",
+        "kernel",
+        lambda f: float(row_of(f, "kernel", files=300)["nbrewind run all, each"][0]),
+        15,
+        "CPU-ms",
     ),
     ("%load_ext in a fresh kernel, 300 files", "load", lambda f: float(f["load"][0]["%load_ext"][1]), 400, "ms"),
     ("the same, CPU", "load", lambda f: float(f["load"][0]["%load_ext"][0]), 400, "CPU-ms"),
