@@ -136,10 +136,12 @@ class Asking:
         self.drop()
         self.say(error_html(error))
 
-    def heed(self) -> None:
-        """Forget what was previewed and said where something happened since."""
+    def heed(self, *, running: bool) -> None:
+        """Forget what was previewed and said where something happened since; a preview already when a cell runs."""
         head = self._session.head
-        if head != self.head and not self.is_working:
+        if self.is_working:
+            return
+        if head != self.head or (running and self.question is not None):
             self.drop()
             self.head = head
 

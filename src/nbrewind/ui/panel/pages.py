@@ -85,7 +85,7 @@ def _group(page: Page, name: str, items: Sequence[Mapping[str, Any]]) -> None:
     page.say(name, Tone.STRONG)
     for item in items[:_MOST]:
         line = f"{_SIGNS.get(item['tone'], '')} {item['name']}  {item['text']}"
-        page.say(line, _TONES.get(item["tone"], Tone.PLAIN), 1)
+        page.say(line, _TONES.get(item["tone"], Tone.CODE), 1)
     if len(items) > _MOST:
         page.say(f"… and {count(len(items) - _MOST, 'other')}", Tone.MUTED, 1)
 

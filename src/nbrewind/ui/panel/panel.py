@@ -47,7 +47,7 @@ class Panel:
         """Show *board*; from any thread."""
         if board.revision != self._board.revision:
             self._board = board
-            self._asking.heed()
+            self._asking.heed(running=board.head["busy"] is not None)
             self._render()
 
     def close(self) -> None:

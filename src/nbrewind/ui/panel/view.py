@@ -12,6 +12,7 @@ __all__ = ["GROUPS", "View"]
 
 GROUPS = {"files": "Files", "variables": "Variables", "outputs": "Outputs", "cells": "Cell text"}
 _OFFERS = 3
+_NONE = ("a file or a variable…", "")
 _APART = {"justify_content": "space-between"}
 _WIDE = {"description_width": "auto"}
 
@@ -37,9 +38,9 @@ class View:
             description="Filter", placeholder="a file, a variable, code", style=_WIDE, layout={"width": "60%"}
         )
         self.unfolded = widgets.Checkbox(description="Show folded cells", indent=False, layout={"width": "auto"})
-        self.points = widgets.Select(description="Points", rows=12, style=_WIDE, layout={"width": "100%"})
+        self.points = widgets.Select(description="Points", rows=12, style=_WIDE, layout={"width": "98%"})
         self.said, self.preview, self.details = (
-            widgets.HTML(layout={"max_height": "24em", "overflow": "auto", "width": "100%"}) for _ in range(3)
+            widgets.HTML(layout={"max_height": "24em", "overflow": "auto", "width": "98%"}) for _ in range(3)
         )
         self.ticks = {
             key: widgets.Checkbox(description=text, indent=False, layout={"width": "auto"})
@@ -53,7 +54,7 @@ class View:
         )
         self.confirm, self.cancel = _button("", style="primary"), _button("Cancel")
         self._answers = widgets.HBox([self.confirm, self.cancel])
-        self.one = widgets.Dropdown(description="Only one", style=_WIDE, layout={"width": "40%"})
+        self.one = widgets.Dropdown(description="Only one", options=[_NONE], style=_WIDE, layout={"width": "40%"})
         self.beside = widgets.Text(
             description="as", placeholder="a new name, or in its place", style=_WIDE, layout={"width": "30%"}
         )
@@ -123,8 +124,9 @@ class View:
     def show_singles(self, singles: Sequence[tuple[str, str]]) -> None:
         """Show what can be brought back alone."""
         show(self._one_row, bool(singles))
-        if tuple(singles) != tuple(self.one.options):
-            self.one.options = list(singles)
+        wanted = [_NONE, *singles]
+        if wanted != list(self.one.options):
+            self.one.options = wanted
 
     def show_progress(self, done: int, total: int) -> None:
         """Show how far a move is; nothing with *total* 0."""
