@@ -28,19 +28,22 @@ class Capturing(Keeping):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._taken: SpanRecord | None = None
-        # Opening a turn and taking what stood before it exclude each other; nothing slow happens under it.
+        # Turns that ended and wait to be captured.
+        self._pending = 0
+        # Opening or closing a turn and taking what stood before it exclude each other; nothing slow happens under it.
         self._edge = threading.Lock()
 
-    def _capture_span(self, deadline: float | None = None) -> Captured:
+    def _capture_span(self, deadline: float | None = None, *, of_turn: bool = False) -> Captured:
         """Take the oldest span that the recorder has, or the one whose capture failed, and bring it into the log.
 
+        A turn that waits is left alone unless *of_turn*: its variables have to be looked at first.
         After *deadline* (monotonic) files whose first copy was not made yet are left for the next capture.
         """
         recorder = self._parts.recorder
         if recorder is None or not recorder.recording:
             return self._capture(_nothing_recorded(self.workspace), deadline)
         with self._edge:
-            if self._open is not None and self._taken is None:
+            if self._taken is None and (self._open is not None or (self._pending and not of_turn)):
                 return Captured.NOTHING
             if self._taken is None:
                 self._taken = recorder.take()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
 
 from nbrewind.capture import hook
 from nbrewind.session.beginning import Beginning
@@ -14,10 +13,6 @@ __all__ = ["Examining"]
 
 class Examining(Beginning):
     """Looks at the variables of a turn once it is over, and at what changed between two turns."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._pending = 0
 
     @property
     def _waits_for_main(self) -> bool:
@@ -44,12 +39,15 @@ class Examining(Beginning):
             return False
         self._finish_beginning()
         variables.examine(of_turn=True, everything=self._distrust)
-        return self._distrust
+        return self._distrust and variables.waits
 
     def _examine_gap(self) -> None:
         """Look at what changed between two cells: new bindings and what callbacks reach; before a move, everything."""
         variables = self._parts.variables
         if variables is None or self._health.paused or not (self._distrust or variables.may_differ()):
             return
+        if self._distrust:
+            # What an earlier look found, and nobody stored, may be older than the namespace.
+            variables.forget()
         if not variables.examine(of_turn=False, everything=self._distrust):
             variables.drop()

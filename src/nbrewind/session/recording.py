@@ -126,13 +126,15 @@ class Recording(Examining):
                 return
             # A stop in here would leave a turn that is neither open nor waits to be captured.
             with critical():
-                self._open = None
-                self._parts.recorder.end(
-                    TurnOutcome(status=end.status, error=end.error, ended=end.ended, outputs=end.outputs)
-                )
+                # Another thread that settles must see it open, or waiting for its capture: never in between.
+                with self._edge:
+                    self._open = None
+                    self._parts.recorder.end(
+                        TurnOutcome(status=end.status, error=end.error, ended=end.ended, outputs=end.outputs)
+                    )
+                    self._pending += 1
                 if self._parts.variables is not None:
                     self._parts.variables.after()
-                self._pending += 1
                 self._stir()
                 comes_later = self.scheduler is not None and self.scheduler(self.capture_soon)
             if not comes_later:
@@ -181,7 +183,7 @@ class Recording(Examining):
             if self._pending or looked or not self._distrust or self._parts.variables is None:
                 return not self._pending
         self._examine_gap()
-        return self._capture_span(self._copy_deadline()) is not Captured.FAILED
+        return self._capture_span(self._copy_deadline()) is not Captured.FAILED and not self._pending
 
     def _capture_pending(self) -> None:
         self._finish_beginning()
@@ -190,9 +192,10 @@ class Recording(Examining):
             if self._pending == 1 and self._waits_for_main:
                 # The next barrier is there.
                 return
-            if self._capture_span(self._copy_deadline()) is Captured.FAILED:
+            is_turn = self._taken is None or self._taken.header.kind is SpanKind.TURN
+            if self._capture_span(self._copy_deadline(), of_turn=True) is Captured.FAILED:
                 return
-            self._pending -= 1
+            self._pending -= is_turn
             self._stir()
 
     def _may_copy(self) -> bool:
