@@ -205,3 +205,19 @@ def test_without_ipywidgets_there_is_one_line(kernel):
     run = kernel.run("%rewind panel")
     assert run.status == "error"
     assert "The panel needs ipywidgets 8, which is not installed. Nothing changed." in str(run)
+
+
+def test_a_printed_preview_has_buttons_below_it_where_somebody_can_click(kernel, workspace, page):
+    page.run(write("a", "1"))
+    page.run(write("a", "2"))
+    assert page.run("%rewind to 1") == "ok"
+    assert page.until(lambda: len(page.shown) >= 2)
+    preview, below = page.shown[-2:]
+    assert VIEW not in preview and "%rewind confirm" in preview["text/plain"] and below["text/plain"] == ""
+
+    buttons = Panel(page, below[VIEW]["model_id"])
+    buttons.click("Go back to [1]")
+
+    assert buttons.says("Back to just after [1]: 1 file")
+    assert page.until(lambda: not buttons.is_shown(buttons.find("HBox")))
+    assert workspace.read("a") == b"1"

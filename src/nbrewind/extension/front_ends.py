@@ -10,6 +10,7 @@ from nbrewind import __version__
 from nbrewind.errors import UsageError
 from nbrewind.session.session import Session
 from nbrewind.ui.page import Page
+from nbrewind.ui.verbs import Desk
 
 __all__ = ["FrontEnds"]
 
@@ -62,6 +63,20 @@ class FrontEnds:
         """
         if self._manager is None:
             raise UsageError("A panel needs a notebook. Nothing changed.", hint="%rewind lists the points here.")
+        page: Page = self._with_widgets().open(cell)
+        return page
+
+    def answer(self, desk: Desk, token: str) -> Page | None:
+        """Return a page with the buttons that answer a preview, None where there can be none. Never raises."""
+        try:
+            page: Page | None = self._with_widgets().answer(desk, token) if self._manager is not None else None
+        except Exception:  # noqa: BLE001  the preview says what to type
+            _LOG.debug("A preview has no buttons.", exc_info=True)
+            return None
+        return page
+
+    def _with_widgets(self) -> Any:
+        # Not at the top, as above: who asks for no panel does not pay for the import of widgets.
         from nbrewind.ui.panel.requirement import require_widgets
 
         require_widgets()
@@ -70,8 +85,7 @@ class FrontEnds:
                 from nbrewind.ui.panel.panels import Panels
 
                 self._panels = Panels(self._session)
-        page: Page = self._panels.open(cell)
-        return page
+        return self._panels
 
     def _opened(self, comm: Any, message: dict[str, Any]) -> None:
         with self._lock:

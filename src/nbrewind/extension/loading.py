@@ -135,7 +135,7 @@ def _load(shell: Any) -> list[str]:
     shell.configurables.append(traits)
     setattr(shell, _ATTRIBUTE, loaded)
     loaded.front_ends.install()
-    magics.offer_panels(shell, loaded.front_ends.show_panel)
+    magics.offer_panels(shell, loaded.front_ends.show_panel, loaded.front_ends.answer)
     return [*warnings, *greeting(session.status(), folder)]
 
 

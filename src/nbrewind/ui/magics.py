@@ -16,7 +16,7 @@ from nbrewind.session.current import current, declined
 from nbrewind.ui.absence import look_without
 from nbrewind.ui.completion import complete
 from nbrewind.ui.manual import help_page
-from nbrewind.ui.page import Page, Tone
+from nbrewind.ui.page import Page
 from nbrewind.ui.payload import error_data, to_json
 from nbrewind.ui.render import to_bundle, to_plain
 from nbrewind.ui.story import error_text
@@ -40,6 +40,8 @@ class RewindMagics(Magics):
 
     show_panel: Callable[[str], Page] | None = None
     """Gives a page with a panel for the cell of that name; set by whoever can make one."""
+    answer: Callable[[Desk, str], Page | None] | None = None
+    """Gives a page with the buttons that answer a preview; None where there can be none."""
 
     @no_var_expand
     @line_magic
@@ -79,15 +81,21 @@ class RewindMagics(Magics):
             user_names=self.shell.user_ns if self.shell is not None else None,
             show_panel=self.show_panel,
         )
-        return session.on_main_thread(lambda: desk.run(call)) if call.verb in MOVING else desk.run(call)
+        if call.verb not in MOVING:
+            return desk.run(call)
+        page = session.on_main_thread(lambda: desk.run(call))
+        token = (page.data.get("plan") or {}).get("token") if call.verb in ("back", "to", "before") else None
+        if token and self.answer is not None and not desk.headless and not call.has("json"):
+            page.below = self.answer(desk, token)
+        return page
 
     def _show(self, page: Page, call: Call) -> None:
         if call.has("json"):
             emit(to_json(page.data))
         elif self.shell is not None and hasattr(self.shell, "kernel"):
             self.shell.display_pub.publish(data=to_bundle(page))
-            if page.below:
-                self.shell.display_pub.publish(data=to_bundle(Page().say(page.below, Tone.MUTED)))
+            if page.below is not None:
+                self.shell.display_pub.publish(data=to_bundle(page.below))
         else:
             emit(to_plain(page))
         if page.exit_status:
@@ -149,11 +157,11 @@ def install(shell: Any) -> None:
         shell.set_hook(_HOOK, _completer, str_key=key)
 
 
-def offer_panels(shell: Any, show_panel: Callable[[str], Page]) -> None:
-    """Let `%rewind panel` show what *show_panel* gives."""
+def offer_panels(shell: Any, show_panel: Callable[[str], Page], answer: Callable[[Desk, str], Page | None]) -> None:
+    """Let `%rewind panel` show what *show_panel* gives, and put what *answer* gives below previews."""
     magic = shell.magics_manager.registry.get(RewindMagics.__name__)
     if magic is not None:
-        magic.show_panel = show_panel
+        magic.show_panel, magic.answer = show_panel, answer
 
 
 def uninstall(shell: Any) -> None:

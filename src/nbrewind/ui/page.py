@@ -51,7 +51,7 @@ class Page:
 
     *raw* is a file's content, for a command line to give as it is; *value* is what a magic returns;
     *exit_status* is not 0 where something is wrong. *live* is what a notebook shows instead of the text where it can,
-    by MIME type, and *below* a line under that.
+    by MIME type, and *below* what stands under that, on its own.
     """
 
     parts: list[Line | Table] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Page:
     value: Any = None
     exit_status: int = 0
     live: Mapping[str, Any] = field(default_factory=dict)
-    below: str = ""
+    below: Page | None = None
 
     def say(self, text: str, tone: Tone = Tone.PLAIN, indent: int = 0) -> Page:
         """Add a line (several, where *text* holds line ends) and return the page."""

@@ -11,6 +11,8 @@ import pytest
 
 from nbrewind.ui.panel.panels import Panels
 from nbrewind.ui.panel.view import View
+from nbrewind.ui.verbs import Desk
+from nbrewind.ui.words import parse
 from tests.builders import TestWorkspace, wait_until
 from tests.sessions import Book, attached
 
@@ -307,7 +309,7 @@ def test_without_widgets_there_is_the_list_and_the_way_back_to_the_panel(book, w
     bundle = to_bundle(page)
     assert "[1]" in bundle["text/plain"] and "clean()" in bundle["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert "%rewind panel shows the panel again" in page.below
+    assert "%rewind panel shows the panel again" in to_bundle(page.below)["text/plain"]
 
 
 def test_a_missing_or_old_ipywidgets_is_said_in_one_line(monkeypatch):
@@ -323,3 +325,29 @@ def test_a_missing_or_old_ipywidgets_is_said_in_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ipywidgets", None)
     with pytest.raises(UsageError, match="which is not installed"):
         require_widgets()
+
+
+def test_the_buttons_below_a_preview_do_it_or_drop_it_once(book, workspace, panels):
+    cells(book, workspace)
+    desk = Desk(session=book.session)
+
+    def asked(line: str) -> Any:
+        token = desk.run(parse(line)).data["plan"]["token"]
+        panels.answer(desk, token)
+        return panels._buttons[-1]
+
+    buttons = asked("to 1")
+    assert buttons.go.description == "Go back to [1]"
+    buttons.cancel.click()
+    assert "Dropped. Nothing changed." in text(buttons.said.value) and not is_shown(buttons._row)
+    buttons.go.click()
+    assert not workspace.exists("b.txt") and "nothing" in text(buttons.said.value).lower()
+
+    buttons = asked("to 1")
+    with book.turn("slow()"):
+        buttons.go.click()
+    assert not workspace.exists("b.txt") and "nothing changed" in text(buttons.said.value)
+
+    buttons = asked("to 1")
+    buttons.go.click()
+    assert "Back to just after [1]" in text(buttons.said.value) and workspace.exists("b.txt")

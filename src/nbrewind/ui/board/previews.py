@@ -16,7 +16,7 @@ from nbrewind.ui.story import moved_sentence, old_point, plan_sentence, stale_va
 from nbrewind.ui.variables import change_text
 from nbrewind.ui.wording import count, printable, shown_path
 
-__all__ = ["changed_paths", "does_something", "is_careful", "preview_data", "result_data"]
+__all__ = ["button_text", "changed_paths", "does_something", "is_careful", "preview_data", "result_data"]
 
 _MOST = 200
 
@@ -54,7 +54,7 @@ def preview_data(
         "kind": kind or ("rewind" if plan.kind is OperationKind.REWIND else plan.kind.value),
         "target": plan.target,
         "sentence": plan_sentence(plan, timeline, workspace, sentence),
-        "button": _button(plan, timeline, kind, workspace),
+        "button": button_text(plan, timeline, kind, workspace),
         "careful": is_careful(plan),
         "needs_force": plan.needs_force or None,
         "lost": _notes(plan.lost, "problem", workspace),
@@ -158,7 +158,7 @@ def _remarks(plan: RewindPlan, timeline: Timeline, left: Sequence[str], outputs_
         yield f"Not ticked, so as they are now: {', '.join(unticked)}."
 
 
-def _button(plan: RewindPlan, timeline: Timeline, kind: str, workspace: str) -> str:
+def button_text(plan: RewindPlan, timeline: Timeline, kind: str, workspace: str) -> str:
     """Return the text of the one button, which names the result."""
     if kind == "recover":
         return "Recover"

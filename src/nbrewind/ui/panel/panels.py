@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from nbrewind.session.session import Session
 from nbrewind.ui.board.view import BoardMaker
 from nbrewind.ui.counter.herald import Herald
 from nbrewind.ui.listing import list_page
 from nbrewind.ui.page import Page, Tone
+from nbrewind.ui.panel.buttons import Buttons
 from nbrewind.ui.panel.panel import Panel
+from nbrewind.ui.verbs import Desk
 
 __all__ = ["Panels"]
 
@@ -28,6 +31,7 @@ class Panels:
         self._herald = Herald(self._tell)
         self._lock = threading.Lock()
         self._panels: dict[str, Panel] = {}
+        self._buttons: list[Buttons] = []
         self._count = 0
         self._end: Callable[[], None] | None = None
 
@@ -50,14 +54,24 @@ class Panels:
             old.close()
         page = list_page(self._session)
         page.say("This is the list as it was; the panel needs a page that shows widgets.", Tone.MUTED)
-        page.live = {_VIEW: {"version_major": 2, "version_minor": 0, "model_id": panel.view.root.model_id}}
-        page.below = _AGAIN
+        page.live = _shown(panel.view.root.model_id)
+        page.below = Page().say(_AGAIN, Tone.MUTED)
         return page
+
+    def answer(self, desk: Desk, token: str) -> Page:
+        """Return a page with the buttons that answer the preview with *token*."""
+        buttons = Buttons(desk, token)
+        with self._lock:
+            gone, self._buttons = self._buttons[: 1 - _MOST], [*self._buttons[1 - _MOST :], buttons]
+        for old in gone:
+            old.close()
+        return Page(live=_shown(buttons.root.model_id))
 
     def close(self) -> None:
         """Close all of them. Twice is fine."""
         with self._lock:
-            panels, self._panels = list(self._panels.values()), {}
+            panels: list[Panel | Buttons] = [*self._panels.values(), *self._buttons]
+            self._panels, self._buttons = {}, []
             end, self._end = self._end, None
         if end is not None:
             end()
@@ -72,3 +86,7 @@ class Panels:
             board = self._maker.board()
             for panel in panels:
                 panel.show(board)
+
+
+def _shown(model: str) -> dict[str, Any]:
+    return {_VIEW: {"version_major": 2, "version_minor": 0, "model_id": model}}

@@ -8,7 +8,7 @@ import ipywidgets as widgets
 
 from nbrewind.ui.panel.labels import Choice
 
-__all__ = ["GROUPS", "View"]
+__all__ = ["GROUPS", "View", "close_all", "show"]
 
 GROUPS = {"files": "Files", "variables": "Variables", "outputs": "Outputs", "cells": "Cell text"}
 _OFFERS = 3
@@ -135,11 +135,13 @@ class View:
 
     def close(self) -> None:
         """Close every widget; a page that shows them stops to."""
-        self._close(self.root)
+        close_all(self.root)
 
-    def _close(self, widget: widgets.Widget) -> None:
-        for child in getattr(widget, "children", ()):
-            self._close(child)
-        for part in (getattr(widget, "style", None), getattr(widget, "layout", None), widget):
-            if part is not None:
-                part.close()
+
+def close_all(widget: widgets.Widget) -> None:
+    """Close *widget* with all that belongs to it."""
+    for child in getattr(widget, "children", ()):
+        close_all(child)
+    for part in (getattr(widget, "style", None), getattr(widget, "layout", None), widget):
+        if part is not None:
+            part.close()
