@@ -52,7 +52,7 @@ def _chromium() -> str | None:
 
 def _missing() -> str:
     """Return what these tests need and this machine does not have, "" where all is there."""
-    for module in ("playwright", "jupyterlab"):
+    for module in ("playwright", "jupyterlab", "notebook"):
         if importlib.util.find_spec(module) is None:
             return f"{module} is not installed"
     if _chromium() is None:
@@ -85,6 +85,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (home / "data" / "labextensions" / "nbrewind").symlink_to(_BUILT)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
     command += [f"--IdentityProvider.token={_TOKEN}", f"--ServerApp.root_dir={folder}", "--expose-app-in-browser"]
+    command += ["--JupyterNotebookApp.expose_app_in_browser=True"]
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
         try:

@@ -67,6 +67,10 @@ class NotebookPage:
         """Show the sidebar."""
         self.page.get_by_role("tab", name=re.compile("Go back to a point")).click()
 
+    def open_sidebar_from_toolbar(self) -> None:
+        """Show the sidebar with the notebook's own button: Notebook 7 has no tab for it before it is open."""
+        self.page.locator('.jp-NotebookPanel-toolbar [data-jp-item-name="nbrewind"]').get_by_role("button").click()
+
     def protect(self) -> None:
         """Protect the notebook with the sidebar's button."""
         self.page.get_by_role("button", name="Protect", exact=True).click()
