@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from nbrewind import fs
 from nbrewind.capture.images import BeforeImages, Image, described
 from nbrewind.capture.journal import TurnJournal
+from nbrewind.resources.files import snapshot
 from nbrewind.resources.files.mounts import Mount
 from nbrewind.session.capturing import Capturing
 from nbrewind.session.keeping import Keeping
@@ -59,9 +62,21 @@ def calls_of(stage: TurnStage) -> list[Call]:
     return counted(stage.play).calls
 
 
+@pytest.fixture(autouse=True)
+def _files_of_just_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no file known by its times: whether they are must not depend on the machine."""
+    monkeypatch.setattr(Mount, "slack_ns", _NOW_AND_THEN)
+
+
+@pytest.fixture(autouse=True)
+def _commits_of_another_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each process make commits of its own: in the second in which one died, the next would make the same."""
+    monkeypatch.setattr(snapshot, "time", SimpleNamespace(time=lambda: 1e9 + os.getpid()))
+
+
 @pytest.fixture(params=[0, _NOW_AND_THEN], ids=["old files", "files of just now"])
 def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Have all files known by their times, or none: whether they are must not depend on the machine."""
+    """Have all files known by their times, or none."""
     monkeypatch.setattr(Mount, "slack_ns", property(lambda self: request.param))
     return int(request.param)
 

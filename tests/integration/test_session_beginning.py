@@ -104,7 +104,9 @@ def test_turn_that_a_death_left_open_is_taken_up(workspace, settings):
     session.rewind(session.plan(session.timeline.turns[0].id))
     assert workspace.read("a.txt") == b"1" and not workspace.exists("b.txt")
     assert [name for name in os.listdir(session._parts.paths.root) if name.startswith("turn")] == []
-    assert os.listdir(session._parts.paths.images) == []
+    # Where the first cell's file was read long enough after its write, there was nothing to copy.
+    images = session._parts.paths.images
+    assert not os.path.exists(images) or os.listdir(images) == []
     session.close()
 
 

@@ -13,6 +13,7 @@ from nbrewind.errors import SessionLocked, StoreError, clipped
 from nbrewind.model import Note, SessionId, Settings
 from nbrewind.resources.files.coverage import Coverage
 from nbrewind.resources.files.processes import children, writable_files
+from nbrewind.resources.files.signature_index import SignatureIndex
 from nbrewind.resources.files.tracker import FileTracker
 from nbrewind.resources.variables.ports import KernelPort
 from nbrewind.rewind.recovery import recover_session
@@ -136,7 +137,7 @@ def wire(
     recovered = recover_session(held.paths, held.log, repository, recoverers(settings.workspace))
     sweep_lists(held.paths, held.log)
     coverage = Coverage(settings, notebook)
-    tracker = FileTracker(settings.workspace, coverage, repository)
+    tracker = FileTracker(settings.workspace, coverage, repository, SignatureIndex(held.paths.index))
     notes = list(recovered)
     if held.log.torn_at is not None:
         notes.append(Note(f"at byte {held.log.torn_at}", _TORN))

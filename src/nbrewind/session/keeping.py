@@ -167,10 +167,10 @@ class Keeping(Upkeep):
             logged.append(self._log_external(files, judged.external_changes, stored.get("later"), operation_id, late))
         # Without progress what is missing is beyond the budget of the first copy, and stays so.
         self._copying = snapshot.address is not None and any(note.reason == NOT_COPIED for note in snapshot.skipped)
-        if snapshot.address is not None:
-            self._parts.tracker.adopt(snapshot)
-            if not logged:
-                self._name_copy(snapshot.address)
+        # Also where nothing differs: what was read to find that out need not be read again.
+        self._parts.tracker.adopt(snapshot)
+        if snapshot.address is not None and not logged:
+            self._name_copy(snapshot.address)
         for operation in logged:
             self._name_roots(operation)
         return Captured.LOGGED if logged else Captured.NOTHING

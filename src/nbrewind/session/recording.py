@@ -20,6 +20,9 @@ from nbrewind.store.layout import new_operation_id
 
 __all__ = ["Recording"]
 
+_REMEMBERED_FOR = 5.0
+"""Seconds between two notes of what need not be read by the next kernel, at least."""
+
 Scheduler = Callable[[Callable[[], None]], bool]
 """Runs a job a little after the reply; returns False where nothing can be run later."""
 
@@ -153,6 +156,10 @@ class Recording(Examining):
                 self._capture_pending()
         if self._copying and self._begun:
             self._copy_in_background()
+        if self._open is None and not self._health.closed and not self.is_child:
+            # Without the lock: a cell that comes waits for nothing.
+            with self._fence("The signatures could not be kept"), hook.suspended():
+                self._parts.tracker.remember(pause=_REMEMBERED_FOR)
 
     # -- the barrier ----------------------------------------------------------------------------------------------
 

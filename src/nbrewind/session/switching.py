@@ -53,6 +53,8 @@ class Switching(Recording):
                     with hook.suspended():
                         if self._pending:
                             self._capture_pending()
+                        if not self.readonly:
+                            self._parts.tracker.remember()
                 finally:
                     self._mutex.release()
         with self._fence("The session could not be given back"):

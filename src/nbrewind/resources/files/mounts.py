@@ -24,6 +24,8 @@ _PSEUDO: Final = frozenset(
 _FINE: Final = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay", "zfs", "f2fs", "bcachefs"}
 )
+# In memory, mapped files are written to without a new stamp, and by zfs with one that comes late.
+_STAMPING: Final = _FINE - {"tmpfs", "ramfs", "zfs"}
 _TICK_NS: Final = 20_000_000
 _COARSE_NS: Final = 2_000_000_000
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -56,6 +58,11 @@ class Mount:
     def tells_changes(self) -> bool:
         """Return whether inotify sees every change of a file here."""
         return self.type in _FINE
+
+    @property
+    def stamps_mappings(self) -> bool:
+        """Return whether the first write through a mapping gives a file a new stamp at once."""
+        return self.type in _STAMPING
 
 
 def mounts() -> tuple[Mount, ...]:

@@ -15,6 +15,7 @@ from nbrewind.resources.files.known import Known, load
 from nbrewind.resources.files.mounts import mount_of, mounts
 from nbrewind.resources.files.projection import project
 from nbrewind.resources.files.scan import Listing, RawSignature, Scan, look_at, scan
+from nbrewind.resources.files.signature_index import SignatureIndex, believed
 from nbrewind.resources.files.snapshot import Snapshot, SnapshotOrder, take_snapshot
 from nbrewind.resources.files.tree import SnapshotTree
 from nbrewind.resources.files.watch import Watch
@@ -40,7 +41,9 @@ class FileTracker:
     else belongs to one thread at a time.
     """
 
-    def __init__(self, root: str, coverage: Coverage, repository: ShadowRepository) -> None:
+    def __init__(
+        self, root: str, coverage: Coverage, repository: ShadowRepository, index: SignatureIndex | None = None
+    ) -> None:
         self.root = root
         self.coverage = coverage
         self._repository = repository
@@ -53,6 +56,10 @@ class FileTracker:
         self._slack_ns = mount.slack_ns
         inside = [other for other in table if other.point.startswith(root.rstrip("/") + "/")]
         self._may_watch = all(place.tells_changes or place.pseudo for place in (mount, *inside))
+        # A proof for later kernels needs stamps that tell of every write, by whomever.
+        self._index = index if all(place.stamps_mappings or place.pseudo for place in (mount, *inside)) else None
+        # What is mapped is written to without a new stamp, also after our last look.
+        self._doubted: set[str] = set()
         self._watch: Watch | None = None
         self._hinted = 0
         coverage.on_focus = self._sight
@@ -103,12 +110,19 @@ class FileTracker:
             self._sighted.append((folder, listing))
 
     def load(self, address: FilesAddress) -> None:
-        """Take over the states of the checkpoint at *address*; the next snapshot reads every entry once.
+        """Take over the states of the checkpoint at *address*; the next snapshot reads all that no signature proves.
 
         Raises:
             StoreError: The checkpoint cannot be read; nothing changed.
         """
-        self._known = load(SnapshotTree(self._repository, address))
+        known = load(SnapshotTree(self._repository, address))
+        signatures = {} if self._index is None else self._index.read(address)
+        self._known = believed(known, signatures, self.coverage, self._repository)
+
+    def remember(self, *, pause: float = 0.0) -> None:
+        """Keep the signatures for the next kernel, unless that was done less than *pause* seconds ago."""
+        if self._index is not None:
+            self._index.write(self._known, self._doubted, pause=pause)
 
     def scan(self, force: Iterable[str] = (), *, full: bool = False, doubtful: bool = False) -> Scan:
         """Walk the workspace. *force* names paths to read whatever their signature says; *full* distrusts hints.
@@ -118,6 +132,7 @@ class FileTracker:
         """
         self._admit_sighted()
         forced = frozenset(force)
+        self._doubted |= forced
         found = self._walk(forced, None if full else self._dirty(doubtful))
         if not found.full and self._scan is not None and _has_new_links(self._scan, found):
             # The file's other name may stand in a folder that inotify says nothing of.
@@ -203,6 +218,7 @@ class FileTracker:
         Raises:
             StoreError: The repository cannot be written.
         """
+        self._doubted |= force
         order = SnapshotOrder(
             operation_id=operation_id, label=label, force=force, before_images=before_images or {}, extra=extra or {},
             extra_trees=extra_trees or {}, trailers=trailers or {}, deadline=deadline,
