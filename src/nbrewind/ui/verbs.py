@@ -28,9 +28,7 @@ from nbrewind.ui.words import Call
 
 __all__ = ["Desk"]
 
-_NOT_YET = {
-    "forget": "Making kept bytes unfindable is not there yet.",
-}
+_NOT_YET = {"forget": "Making kept bytes unfindable is not there yet."}
 _OF_THE_MOMENT = frozenset({"status", "help", "pause", "on", "cancel", "unfreeze"})
 _STATUS_WAIT = 1.0
 """Seconds that `status` waits for a capture under way: whether it succeeds is what the person asks."""
