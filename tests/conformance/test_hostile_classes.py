@@ -60,6 +60,10 @@ def test_a_hostile_object_fails_no_cell_and_harms_no_point(code: str, kernel: Te
     assert kernel.value("'box' in globals() and len(box) == 2") or "box" in back.text, back
 
     undone = kernel.run("%rewind undo")
+    if "changed after the preview" in undone.error:
+        # The look itself binds a name here: refused once, with nothing changed, and the next look knows it.
+        assert "globals()" in code, undone
+        undone = kernel.run("%rewind undo")
     assert undone.status == "ok", undone
     assert kernel.value("(ok, same is ok)") == ([1, 2], True)
     assert kernel.value("'box' in globals() and len(box) == 3") or "box" in undone.text, undone

@@ -43,10 +43,12 @@ class Configured:
             if id(one) not in self._watched and kind not in (_OWN, "RewindMagics"):
                 set_already = frozenset(getattr(one, "_trait_values", ()))
                 names = [name for name in one.trait_names(config=True) if not name.startswith("_")]
-                note = self._noting(set_already)
-                one.observe(note, names=names)
                 self._watched[id(one)] = one
-                self._leaving.append(partial(one.unobserve, note, names))
+                # traitlets takes no names for all names, what an object remembers of a cell's run among them.
+                if names:
+                    note = self._noting(set_already)
+                    one.observe(note, names=names)
+                    self._leaving.append(partial(one.unobserve, note, names))
 
     def _noting(self, set_already: frozenset[str]) -> Callable[[Any], None]:
         def note(change: Any) -> None:

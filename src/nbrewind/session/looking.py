@@ -149,7 +149,10 @@ class Looking(Core):
         for base in bases:
             # Two slashes in front mean nothing here, and normpath keeps them.
             full = "/" + posixpath.normpath(posixpath.join(base, typed)).lstrip("/")
-            real = posixpath.join(os.path.realpath(posixpath.dirname(full)), posixpath.basename(full))
+            try:
+                real = posixpath.join(os.path.realpath(posixpath.dirname(full)), posixpath.basename(full))
+            except OSError:  # a link that somebody exchanges at this moment: some Pythons raise for it
+                real = full
             for candidate in (real, full):
                 inside = self._parts.coverage.within(candidate)
                 name = candidate if inside is None else inside
