@@ -62,11 +62,20 @@ def _missing() -> str:
     return ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what cannot run here, and say why."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what was not asked for, and skip what cannot run here, saying why."""
+    here = Path(__file__).parent
+    asked = {"test_pictures.py": os.environ.get("NBREWIND_PICTURES") == "1"}
+    long = os.environ.get("NBREWIND_BROWSER") == "1"
+    left = [
+        item for item in items if here / "long" in Path(item.path).parents and not asked.get(Path(item.path).name, long)
+    ]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
     missing = _missing()
     for item in items:
-        if missing and Path(item.path).parent == Path(__file__).parent:
+        if missing and here in Path(item.path).parents:
             item.add_marker(pytest.mark.skip(reason=missing))
 
 

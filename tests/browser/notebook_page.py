@@ -11,11 +11,13 @@ _PANEL = "const panel = window.jupyterapp.shell.currentWidget;"
 
 
 class NotebookPage:
-    """A page with one notebook in front; *folder* holds it."""
+    """A page with one notebook in front; *folder* holds it. It is opened at *address*, if that is given."""
 
-    def __init__(self, page: Any, folder: Path) -> None:
+    def __init__(self, page: Any, folder: Path, address: str = "") -> None:
         self.page = page
         self.folder = folder
+        if address:
+            page.goto(address)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.wait_for_kernel()
 
@@ -60,6 +62,16 @@ class NotebookPage:
             expression,
         )
         return str(reply["data"]["text/plain"] if reply["status"] == "ok" else reply["evalue"])
+
+    def start(self, cell: int) -> None:
+        """Run *cell* without waiting for it."""
+        self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+
+    def restart_kernel(self) -> None:
+        """Restart the kernel, as the menu does once it was confirmed."""
+        self.page.evaluate(f"async () => {{ {_PANEL} await panel.sessionContext.session.kernel.restart() }}")
+        self.wait_for_kernel()
 
     # -- the sidebar --------------------------------------------------------------------------------------------------
 
