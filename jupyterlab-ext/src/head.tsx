@@ -17,7 +17,7 @@ export function Head(props: {
   const status = board?.status;
   const isFree = model.isOn && model.working === null;
   return (
-    <header className="jp-nbrewind-head">
+    <div className="jp-nbrewind-head">
       <div className="jp-nbrewind-title">
         <span className="jp-nbrewind-notebook" title={board?.workspace_path}>
           {PathExt.basename(model.document.path)}
@@ -68,7 +68,7 @@ export function Head(props: {
           <ellipsesIcon.react tag="span" />
         </button>
       </div>
-    </header>
+    </div>
   );
 }
 

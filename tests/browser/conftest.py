@@ -80,8 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Run a server for the tests of a module."""
+def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Run a server for the tests of a module, below the module's `BASE_URL` if it has one."""
     home = Path(os.path.realpath(tmp_path_factory.mktemp("lab")))
     folder = home / "work"
     environment = _environment(home)
@@ -95,6 +95,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
     command += [f"--IdentityProvider.token={_TOKEN}", f"--ServerApp.root_dir={folder}", "--expose-app-in-browser"]
     command += ["--JupyterNotebookApp.expose_app_in_browser=True"]
+    command += [f"--ServerApp.base_url={getattr(request.module, 'BASE_URL', '/')}"]
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
         try:

@@ -73,6 +73,11 @@ class NotebookPage:
         self.page.evaluate(f"async () => {{ {_PANEL} await panel.sessionContext.session.kernel.restart() }}")
         self.wait_for_kernel()
 
+    def use_theme(self, theme: str) -> None:
+        """Change the theme, and wait until it is there."""
+        self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+        self.page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+
     # -- the sidebar --------------------------------------------------------------------------------------------------
 
     def open_sidebar(self) -> None:

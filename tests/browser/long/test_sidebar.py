@@ -156,8 +156,7 @@ def test_marks_and_rows_follow_the_theme(open_notebook: Open) -> None:
     sidebar = page.page.locator("#nbrewind-sidebar")
     colours = []
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        page.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
-        page.page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+        page.use_theme(theme)
         found = sidebar.evaluate("node => [getComputedStyle(node).color, getComputedStyle(node).backgroundColor]")
         colours.append(tuple(found))
         assert page.row(1).is_visible()
