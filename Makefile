@@ -10,7 +10,7 @@ SIDEBAR := src/nbrewind/labextension/package.json
 SIDEBAR_SOURCES := $(shell find $(EXT)/src $(EXT)/style $(EXT)/schema -type f) $(EXT)/package.json $(EXT)/tsconfig.json
 NPM := $(shell command -v npm)
 
-.PHONY: help setup git browser sidebar demo test check format types lab cases faults bench lock clean
+.PHONY: help setup git chromium sidebar demo test browser pictures check format types lab cases faults bench lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -28,7 +28,7 @@ git:
 	@command -v git >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get update -qq && apt-get install -y -qq git; } || echo "git is not installed: its tests are skipped"
 
-browser:
+chromium:
 	@command -v chromium chromium-browser google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get update -qq && apt-get install -y -qq chromium fonts-dejavu-core; } || echo "chromium is not installed: the browser tests are skipped"
 
@@ -56,7 +56,7 @@ endif
 demo: setup  ## a real kernel damages real files and gets them back, byte for byte
 	$(BIN)/python -m nbrewind.ui.demo
 
-test: setup browser sidebar test-sidebar  ## every test
+test: setup chromium sidebar test-sidebar  ## every test
 	$(PYTEST) -n $(JOBS) --dist worksteal
 
 check: setup check-sidebar  ## style, types and layers, in seconds
@@ -71,6 +71,13 @@ format: setup  ## put the code into shape
 
 cases: setup  ## the cases that people lost work in, each in a real kernel
 	$(PYTEST) -n $(JOBS) --dist worksteal tests/cases tests/field
+
+browser: setup chromium sidebar  ## the longer browser tests: crashes, keyboard, themes, accessibility, hostile names
+	NBREWIND_BROWSER=1 $(PYTEST) tests/browser
+
+pictures: setup chromium sidebar  ## make the pictures of the documents anew
+	mkdir -p build && NBREWIND_PICTURES=1 $(PYTEST) --basetemp build/pictures tests/browser/long/test_pictures.py
+	cp build/pictures/pictures0/*.png docs/images/
 
 faults: setup  ## power cuts, kills, errors, bit flips and hostile names, at length (NBREWIND_FAULTS_SCALE=0.1 is a tenth)
 	NBREWIND_FAULTS=1 NBREWIND_FAULTS_SEED=$${NBREWIND_FAULTS_SEED:-$$(date +%Y%m%d)} $(PYTEST) -n $(JOBS) --dist worksteal --timeout 3600 -s tests/crash tests/reliability tests/property
